@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.live import Live
 
@@ -543,6 +544,10 @@ def command(path: Path | None, save_every: str, on_bad_row: str, quiet: bool, **
             session.note(label, words)
 
     kept = nullcontext() if save is None else locked(save)  # also from reading --load on
+    source_of = click.get_current_context().get_parameter_source
+    for name in ("warmup", "seed") if given["load"] else ():
+        if source_of(name) is ParameterSource.COMMANDLINE:
+            tell("note", f"--{name} has no effect on a model that is loaded")
     with kept, warnings_at_once(tell):
         plan = plan_stream(options, tell)
         if path is None and sys.stdin is not None and sys.stdin.isatty():

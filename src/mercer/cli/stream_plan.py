@@ -69,7 +69,7 @@ class Remembered(dict[str, Kept]):
 
     def take(self, name: Any) -> Kept | None:
         """Give a row away; None if there is none of that name."""
-        return self.pop(str(name), None)
+        return None if name is None else self.pop(str(name), None)
 
 
 def _answer(row: Row, target: Any, said: Prediction, tally: Tally, **first: int | bool) -> Answer:
@@ -130,7 +130,8 @@ class RowStream:
     def _take_early(self, rows: Sequence[Row]) -> Iterator[Answer]:
         """Answer rows before anything can be predicted; the last may be ready for it."""
         learner = self._learner
-        for position, row in enumerate(rows):
+        for position, each in enumerate(rows):
+            row = _settled(each, self._early)
             try:
                 target = self._target(row)
                 example = _found(row, self._early.take(row.id)) if row.is_late else row
@@ -165,16 +166,19 @@ class RowStream:
 
         Rows that are not new had their answer, and are learned only.
         """
-        whole = [k for k, row in enumerate(rows) if not row.problem and not row.is_late]
+        whole = [
+            k for k, row in enumerate(rows) if not row.problem and (row.cells or not row.is_late)
+        ]
         X, unusable = self._learner.encode([rows[k] for k in whole])
         places = {k: position for position, k in enumerate(whole)}
         waiting: list[tuple[Row, Array, Any]] = []  # with inputs and target
-        for k, row in enumerate(rows):
+        for k, each in enumerate(rows):
+            row = _settled(each, self._later)
             if row.is_late:  # what was said of the row that it is of may be among these
                 yield from self._ahead(waiting, is_new=is_new)
             try:
                 target = self._target(row)
-                if places.get(k) in unusable:
+                if not row.is_late and places.get(k) in unusable:
                     raise ValueError(unusable[places[k]])
                 earlier = _found(row, self._later.take(row.id)) if row.is_late else None
             except ValueError as error:
@@ -244,6 +248,13 @@ class RowStream:
         if row.is_late and target is None:
             raise ValueError("brings no input and no target")
         return target
+
+
+def _settled(row: Row, waiting: Remembered[Any]) -> Row:
+    """Take a late row with gaps to be filled in for a plain one, unless a row of its name waits."""
+    if row.is_late and row.cells and str(row.id) not in waiting:
+        return replace(row, is_late=False)
+    return row
 
 
 def _learned(row: Row) -> Answer:

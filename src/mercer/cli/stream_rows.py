@@ -25,6 +25,7 @@ from mercer.data.arrow import is_arrow
 from mercer.data.csv_reader import (
     DELIMITERS,
     GZIP,
+    SEPARATOR,
     ZIP,
     ZSTD,
     cell_of,
@@ -96,7 +97,8 @@ class Row:
     """One row, as it was read.
 
     The first ``number`` is 1; cells are those of the inputs; the target is None where it is
-    missing. A row that ``is_late`` brings nothing but the target of an earlier row; ``problem``
+    missing. A row that ``is_late`` brings nothing but the target of an earlier row, or has cells,
+    all missing, if gaps are filled in: then it may be a row like others; ``problem``
     says why a row cannot be used.
     """
 
@@ -266,7 +268,11 @@ class Parser:
     """
 
     def __init__(
-        self, wanted: Wanted, tell: Callable[[str], None], header: Line | None = None
+        self,
+        wanted: Wanted,
+        tell: Callable[[str], None],
+        header: Line | None = None,
+        delimiter: str = "",
     ) -> None:
         self.inputs: tuple[str, ...] = wanted.needed or ()  # what `Row.cells` holds
         self.has_decimal_comma = False  # numbers may be written with a comma for the point
@@ -277,7 +283,7 @@ class Parser:
         self._names: list[str] = []  # of the columns of CSV
         self._n_rows = 0
         if header is not None:
-            self._read_header(header)
+            self._read_header(header, delimiter)
         self._id = self._wanted.id_column
         self._unused = {wanted.target, self._id, *wanted.drop}  # keys that nothing is said of
         self._unused |= {part.strip() for entry in wanted.drop for part in entry.split(",")}
@@ -301,11 +307,13 @@ class Parser:
             return Row(self._n_rows, line.number, problem=why_no_object(error))
         return Row(self._n_rows, line.number, cells, target, name, is_late)
 
-    def _read_header(self, header: Line) -> None:
+    def _read_header(self, header: Line, delimiter: str) -> None:
         wanted = self._wanted
         if header.problem:
             raise DataError(f"{printable(wanted.source)}: {header.problem}; is it CSV?")
-        self._delimiter = max(DELIMITERS, key=lambda mark: len(_cells(header.text, mark) or ()))
+        self._delimiter = delimiter or max(
+            DELIMITERS, key=lambda mark: len(_cells(header.text, mark) or ())
+        )
         cells = _cells(header.text, self._delimiter) or ("",)
         names = self._names = check_header(wanted.source, header.number, cells)
         is_index = names[0] == INDEX_COLUMNS[0] and names[0] not in (wanted.needed or wanted.drop)
@@ -329,7 +337,8 @@ class Parser:
         name = None if self._id is None else fields[self._id].strip()
         inputs = tuple([fields[each] for each in self.inputs])
         is_late = bool(inputs and name) and target is not None and not self._wanted.is_series
-        return inputs, target, name, is_late and all(present(cell) is None for cell in inputs)
+        is_late = is_late and all(present(cell) is None for cell in inputs)
+        return () if is_late and not self._wanted.fills_gaps else inputs, target, name, is_late
 
     def _read_json(self, text: str) -> tuple[tuple[str, ...], str | None, Id, bool]:
         fields, wanted = parse_object(text), self._wanted
@@ -339,7 +348,8 @@ class Parser:
             is_literal = False  # of a first row the other key is the input
         if not wanted.is_series and (is_own or is_literal):
             keys = (wanted.target, str(self._id)) if is_own else ("target", "id")
-            return (), cell_of(wanted.target, fields[keys[0]]), _name(fields[keys[1]]), True
+            cells = ("",) * len(self.inputs) if wanted.fills_gaps and is_own else ()
+            return cells, cell_of(wanted.target, fields[keys[0]]), _name(fields[keys[1]]), True
         if not self._is_chosen:
             self.inputs, _ = wanted.inputs(list(fields), has_target=False)
             self._is_chosen = True
@@ -469,6 +479,7 @@ def find_parser(
     ``form`` is "auto", "csv" or "jsonl"; "auto": a line that begins with a brace is JSON.
     """
     lines: list[Line] = []
+    delimiter = ""
     name = printable(wanted.source)
     while not lines:
         if source.is_over:
@@ -479,6 +490,8 @@ def find_parser(
             found = source.read()
             _refuse_foreign(wanted.source, source.start)
             lines = [line for line in found if line.problem or line.text.strip("\ufeff \t")]
+            if lines and (told := SEPARATOR.fullmatch(lines[0].text.removeprefix("\ufeff"))):
+                delimiter, lines = told[1], lines[1:]
         stopping.check()
     first = lines[0]._replace(text=lines[0].text.removeprefix("\ufeff"))
     start = first.text.lstrip()[:1]
@@ -489,7 +502,7 @@ def find_parser(
         )
     if form == "jsonl" or (form == "auto" and start == "{"):
         return Parser(wanted, tell), [first, *lines[1:]]
-    return Parser(wanted, tell, first), lines[1:]
+    return Parser(wanted, tell, first, delimiter), lines[1:]
 
 
 def _refuse_foreign(source: str, start: bytes) -> None:

@@ -49,7 +49,7 @@ ZIP = b"PK\x03\x04"  # how a spreadsheet begins
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # a frame of zstd with something else
 _OBJECT, _ARRAY = re.compile(r'\{\s*(["}]|$)'), re.compile(r"\[\s*([{\[\]]|$)")
-_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)  # a first line for Excel
+SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)  # a first line for Excel
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _JSON_NAME = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
 
@@ -372,7 +372,7 @@ def cell_of(name: str, value: Any) -> str | None:
 
 def _csv_records(file: Path, skipped: list[str], lines: Iterator[str]) -> Iterator[Record]:
     """Yield the records of CSV; the last line of `skipped` is the header's first."""
-    first, told = 0, _SEPARATOR.fullmatch(skipped[-1].rstrip("\r\n"))
+    first, told = 0, SEPARATOR.fullmatch(skipped[-1].rstrip("\r\n"))
     if told:
         first, skipped = len(skipped), []
     delimiter = told[1] if told else max(DELIMITERS, key=lambda mark: _n_cells(skipped[-1], mark))

@@ -183,6 +183,47 @@ def test_a_target_may_come_later(
     assert answers[-2]["prediction"] == expected.mean[-1]
 
 
+@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("n_together", [1, 1024])
+def test_a_row_whose_inputs_are_all_missing_is_filled_in(
+    stream, kind: str, n_together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the late target of a row of its name only where one waits."""
+    monkeypatch.setattr(running._Loop.__init__, "__defaults__", (n_together,))
+    monkeypatch.setattr(running._Loop, "_adapt", lambda *_: None)
+    table: list[dict] = [{"name": f"r{i}", "z": i % 7, "y": i % 7 + 0.5} for i in range(50)]
+    late = {"name": "r30", "y": 2.5}
+    table[30] = {"name": "r30", "z": 2, "y": None}
+    table[40:40] = [late, late, {"name": "late", "y": "x"}, {"name": "r99", "z": None, "y": 1}]
+    table[5] = {"name": "r5", "y": 4.0}  # in the warm-up
+    text = json_lines(table)
+    if kind == "csv":
+        cells = [[row["name"], row.get("z"), row["y"]] for row in table]
+        text = "name,z,y\n" + "".join(
+            ",".join("" if each is None else str(each) for each in row) + "\n" for row in cells
+        )
+    code, answers, err = stream(text, *COMMON, "--id", "name", "--missing", "impute")
+    assert code == 0, err
+    assert [a["row"] for a in answers if "error" in a] == [43]
+    assert [a["row"] for a in answers if a.get("of_row")] == [41]
+    assert [answers[k]["target"] for k in (5, 41, 43)] == [4.0, 2.5, 1.0]
+
+
+def test_a_row_without_a_name_takes_no_target_away(stream) -> None:
+    table = [{"id": f"r{i}", "z": i % 7, "y": i % 7 + 0.5} for i in range(30)]
+    table += [{"id": "None", "z": 5, "y": None}, {"id": None, "z": 7, "y": 7}]
+    _, answers, _ = stream(json_lines([*table, {"id": "None", "y": 5}]), *COMMON, "--id", "id")
+    assert answers[-1]["of_row"] == 31
+
+
+@pytest.mark.parametrize(("first", "mark"), [("sep=;", ";"), ('"sep=|"', "|"), ("SEP=,", ",")])
+def test_the_line_that_tells_excel_the_separator(stream, rows: Path, first: str, mark: str) -> None:
+    content = rows.read_text()
+    expected = stream(content, *COMMON, "--drop", "name")[1]
+    told = f"\ufeff{first}\r\n" + content.replace(",", mark)
+    assert stream(told, *COMMON, "--drop", "name")[1] == expected
+
+
 def test_text_that_was_not_there_before_is_none_of_the_levels(stream, rows: Path) -> None:
     content = rows.read_text() + "x,1,0.5,green,\nx,1,0.5,blue,\nx,1,0.5,grey,\n"
     _, answers, err = stream(content, *COMMON, "--drop", "name")
@@ -287,6 +328,9 @@ def test_gaps_are_filled_in_with_what_the_warm_up_says(
     _, later, err = stream(texts[0], "--load", path)
     assert "bad row" not in err
     assert later == stream(texts[1], "--load", path)[1]
+    assert "has no effect" not in err
+    _, _, err = stream(texts[0], "--load", path, "--warmup", W, "--seed", 1)
+    assert err.count("has no effect on a model that is loaded") == 2
     _, told, err = stream(texts[0], *more)
     assert [a["row"] for a in told if "error" in a] == list(gaps)
     assert err.count("--missing impute") == 1
