@@ -508,7 +508,7 @@ def _column_of(V, column, p):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _free_candidate(rng, statistics, particles, i, n_mean):
+def free_candidate(rng, statistics, particles, i, n_mean):
     """Draw the column of a candidate that is not in the set."""
     while True:
         column = n_mean + rng.integers(0, statistics.n_candidates)
@@ -545,7 +545,7 @@ def _change(rng, statistics, prior, shape, constant, log_size, particles, i, col
         rss += estimate * estimate / variance
         half_logdet += 0.5 * math.log(variance)
     if not is_death:
-        column = _free_candidate(rng, statistics, particles, i, m)
+        column = free_candidate(rng, statistics, particles, i, m)
         fill_columns(particles.members[i], size, m, columns)
         if not is_birth:
             _copy_without(factor, whitened, p, m + position, columns, U, w)

@@ -15,6 +15,7 @@ from mercer.basis.loops import (
     drop_column,
     drop_terms,
     fill_columns,
+    free_candidate,
     log_evidence,
     refactor,
     rotate_row,
@@ -261,19 +262,6 @@ def move_probabilities(log_size, size, n_candidates, share):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _unoccupied(rng, particles, i, n_mean, n_candidates):
-    """Draw the column of a candidate that is not in the set."""
-    while True:
-        column = n_mean + rng.integers(0, n_candidates)
-        is_free = True
-        for j in range(particles.size[i]):
-            if particles.members[i, j] == column:
-                is_free = False
-        if is_free:
-            return column
-
-
-@compiled(nogil=True, error_model="numpy")
 def printed_step(rng, statistics, prior, log_size, share, particles):
     """Move every particle once, weigh it by eq. (9), draw its variances, eqs. (4) and (5).
 
@@ -292,7 +280,7 @@ def printed_step(rng, statistics, prior, log_size, share, particles):
         birth, death = move_probabilities(log_size, size, r, share)
         drawn, log_choice = rng.random(), 0.0
         if drawn < birth:
-            particles.members[i, size] = _unoccupied(rng, particles, i, m, r)
+            particles.members[i, size] = free_candidate(rng, statistics, particles, i, m)
             particles.size[i] = size + 1
             log_choice = -math.log(r - size)
         elif drawn < birth + death:

@@ -326,9 +326,6 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
 # A stream of classes in the middle of it as parts of a model file and back: the file holds the
 # buffered rows, standardised, and rows held back as they came.
 
-# Standardised numbers are below this.
-_LARGEST = 1e100
-
 
 def check_sticks(state: StickState, template: StickState, sticks: StickBreaking) -> None:
     """Refuse a state from a file unless rows can be predicted and learned from it.
