@@ -16,6 +16,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.datasets import load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
@@ -323,6 +324,18 @@ def test_members_know_the_names_of_columns() -> None:
     inner = fitted.members_["gp"]
     assert inner.feature_labels_ == fitted.feature_labels_ == ("age", "city=a", "city=b", "city=c")
     assert fitted.weights_["gp"] > 0.8
+
+
+@pytest.mark.parametrize(
+    "own",
+    [{"kernel": ConstantKernel() * RBF([1.0, 1.0])}, {"encode": mercer.TableEncoder("impute")}],
+    ids=["kernel", "encoder"],
+)
+def test_a_member_may_have_arguments_with_arguments_of_their_own(own: dict[str, Any]) -> None:
+    X, _ = line(40)
+    member = mercer.GPRegressor(**{"kernel": "rbf", "inference": "map", "progress": False, **own})
+    fitted = MercerRegressor(models=[member, LinearRegression()], **QUICK).fit(X, np.sin(X[:, 0]))
+    assert fitted.weights_["gp"] > 0.9
 
 
 class Counting(Plain):

@@ -131,7 +131,7 @@ class Result:
 
 def for_folds(estimator: Any) -> Any:
     """Return the estimator, unfitted, as a fold fits it: one short chain, quiet, no processes."""
-    params = {**estimator.get_params(), "progress": False}
+    params = {**estimator.get_params(deep=False), "progress": False}
     if "n_draws" in params:
         params |= {"n_chains": 1, "n_draws": min(int(params["n_draws"]), FOLD_DRAWS)}
         params["n_jobs"] = None
@@ -161,7 +161,7 @@ def contender_of(
         few = None
     sooner: list[Setting] = []
     for arguments in quicker:
-        params, limit = full.get_params(), None if sooner else few
+        params, limit = full.get_params(deep=False), None if sooner else few
         changes = {
             key: min(params[key], value) if key in _COUNTS else value
             for key, value in arguments.items()
