@@ -13,12 +13,14 @@ import pandas
 import pytest
 from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax, logsumexp, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.datasets import load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 import mercer
@@ -336,6 +338,60 @@ def test_a_member_may_have_arguments_with_arguments_of_their_own(own: dict[str, 
     member = mercer.GPRegressor(**{"kernel": "rbf", "inference": "map", "progress": False, **own})
     fitted = MercerRegressor(models=[member, LinearRegression()], **QUICK).fit(X, np.sin(X[:, 0]))
     assert fitted.weights_["gp"] > 0.9
+
+
+class Remembering(ClassifierMixin, BaseEstimator):
+    """Knows the label of each first input that it has seen, and is wrong of all others."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.known_ = dict(zip(X[:, 0], np.searchsorted(self.classes_, y), strict=True))
+        return self
+
+    def predict_proba(self, X):
+        found = [self.known_.get(x, x % 2) for x in X[:, 0]]
+        return 0.9 * np.eye(2)[np.array(found, dtype=int)] + 0.05
+
+
+@pytest.mark.parametrize("given", ["fit", "routed"])
+def test_rows_of_a_group_are_held_out_together(given: str) -> None:
+    """Alone, each row would be judged by a member that has seen others of its group."""
+    groups = np.repeat(np.arange(20), 4)
+    X = np.stack([groups, np.random.default_rng(1).normal(size=80)], axis=1).astype(float)
+    y = np.where(groups % 2 == 1, "ill", "well")
+    model = MercerClassifier(models=[Remembering(), LogisticRegression()], **QUICK)
+    alone = model.fit(X, y)
+    assert alone.weights_["Remembering"] > 0.9
+    if given == "fit":
+        fitted = model.fit(X, y, groups=[f"patient {k}" for k in groups])
+    else:
+        with config_context(enable_metadata_routing=True):
+            own = model.set_fit_request(groups=True)
+            search = GridSearchCV(own, {"n_folds": [3]}, cv=GroupKFold(3))
+            fitted = search.fit(X, y, groups=groups).best_estimator_
+    assert fitted.weights_["Remembering"] < 0.1
+    assert (np.bincount(fitted._fold) % 4 == 0).all()
+    with pytest.raises(UsageError, match="80 rows, but 3 entries of groups"):
+        model.fit(X, y, groups=[1, 2, 3])
+    assert "found 1 group" in model.fit(X, y, groups=np.zeros(80)).notes_[0]
+    assert set(model.weights_.values()) == {0.5}
+
+
+def test_groups_reach_the_members_that_hold_rows_out() -> None:
+    """The law of one that knows the group of each row is as wide as for rows of other groups."""
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(15), 20)
+    level = rng.normal(size=15)[groups]
+    X, y = groups[:, np.newaxis].astype(float), level + 0.01 * rng.normal(size=300)
+    tree = DecisionTreeRegressor(random_state=0)
+    inner = MercerRegressor(models=[clone(tree)], **QUICK)
+    stack = MercerRegressor(models=[tree, inner, "boosting"], **QUICK)
+    narrow, wide = (clone(stack).fit(X, y, groups=each) for each in (None, groups))
+    for name in ("DecisionTreeRegressor", "boosting"):
+        assert wide.members_[name].std_ > 1.5 * narrow.members_[name].std_
+    own = [each.members_["stack"].members_ for each in (narrow, wide)]
+    own = [each["DecisionTreeRegressor"].std_ for each in own]
+    assert own[1] > 10.0 * own[0]
 
 
 class Counting(Plain):

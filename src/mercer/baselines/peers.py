@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.preprocessing import StandardScaler
 
 from mercer import baselines
@@ -123,24 +123,27 @@ class ResidualSpread(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     100 trees that kept them (``oob_prediction_``), those of its own cross-validation where it has
     chosen its settings by one (``cv_errors_``, of the standardised target), and else those of five
     folds, split by ``seed``, of the training rows: it is then fitted six times in all. Of many rows
-    as many folds are left out one after the other as hold 5000 rows: one above 25 000 rows.
+    as many folds are left out one after the other as hold 5000 rows: one above 25 000 rows. Rows
+    that come in groups are left out by whole groups.
     """
 
     def __init__(self, regressor: Any, seed: int = 0) -> None:
         self.regressor = regressor
         self.seed = seed
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> ResidualSpread:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: NDArray[Any] | None = None) -> ResidualSpread:
         """Fit the regressor, and learn how far it is off on rows it has not seen."""
         target = np.asarray(y, dtype=np.float64)
         if len(target) < 2:
             raise DataError("found 1 sample(s); the spread of residuals needs two")
         self.regressor_ = clone(self.regressor).fit(X, target)
-        self.std_ = max(self._spread(X, target), least_std(target))
+        self.std_ = max(self._spread(X, target, groups), least_std(target))
         return self
 
-    def _spread(self, X: ArrayLike, y: Array) -> float:
+    def _spread(self, X: ArrayLike, y: Array, groups: NDArray[Any] | None) -> float:
         """Return the root of the mean squared residual of rows that were not seen."""
+        if groups is not None and len(np.unique(groups)) > 1:
+            return float(np.sqrt(np.mean(self._left_out(np.asarray(X), y, groups) ** 2)))
         errors = getattr(self.regressor_, "cv_errors_", None)
         if errors is not None:
             return float(np.sqrt(errors.min()) * y.std())
@@ -151,11 +154,12 @@ class ResidualSpread(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             residuals = y - predicted
         return float(np.sqrt(np.mean(np.square(residuals))))
 
-    def _left_out(self, X: Array, y: Array) -> Array:
+    def _left_out(self, X: Array, y: Array, groups: NDArray[Any] | None = None) -> Array:
         """Return residuals of rows left out, fold by fold, until they are enough."""
-        folds = KFold(min(N_FOLDS, len(y)), shuffle=True, random_state=self.seed)
+        kind, units = (KFold, y) if groups is None else (GroupKFold, np.unique(groups))
+        folds = kind(min(N_FOLDS, len(units)), shuffle=True, random_state=self.seed)
         residuals: list[Array] = []
-        for train, test in folds.split(X):
+        for train, test in folds.split(X, y, groups):
             fitted = clone(self.regressor).fit(X[train], y[train])
             residuals.append(y[test] - fitted.predict(X[test]))
             if sum(map(len, residuals)) >= ENOUGH:

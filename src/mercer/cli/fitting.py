@@ -59,6 +59,7 @@ from mercer.estimation.inspection import (
     permuted_losses,
     plan_look,
 )
+from mercer.estimation.splits import fit_groups
 from mercer.models import ModelEntry, able_models, check_name, choose_model
 from mercer.posterior.container import load_json, mercer_version, write_atomically
 from mercer.posterior.evaluation import AnyEvaluation
@@ -315,7 +316,8 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
     try:
         with session.warnings_as_lines(), session.at_work("fitting"):
             warnings.filterwarnings("ignore", "constant columns")  # `constant_columns` said so
-            estimator.fit(table.X, _native(table.labels))
+            groups = fit_groups(estimator, table.groups)
+            estimator.fit(table.X, _native(table.labels), **groups)
     except RowsError as error:
         raise _about_file(error, table) from error
     except (MercerError, TimeoutError):

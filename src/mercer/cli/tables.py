@@ -34,7 +34,7 @@ from mercer.data.target import gap_words, read_target, spelling_notes
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
 from mercer.estimation.inspection import Inputs
-from mercer.estimation.splits import folds, holdout
+from mercer.estimation.splits import folds, holdout, number_groups
 from mercer.estimation.tasks import TASKS, Task
 from mercer.posterior.evaluation import FEW_ROWS, digits
 from mercer.random import stream
@@ -53,7 +53,7 @@ class TrainingTable:
     classes: tuple[Any, ...]  # labels, sorted; empty for regression
     labels: NDArray[Any]  # (n,), the targets in their own type
     y: NDArray[Any]  # (n,), position in `classes`, or the number
-    groups: NDArray[Any] | None  # (n,)
+    groups: Rows | None  # (n,), numbers
     names: RowNames  # what the rows are called in the file
     task: Task
     reason: str  # why it is this task
@@ -63,12 +63,11 @@ class TrainingTable:
     def fold(self, train: Rows, test: Rows) -> Fold:
         """Encode one split; what the encoding learns, it learns on the training part."""
         part = self.part(train)
-        groups = None if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
-        own = None if groups is None else groups.reshape(-1)[test]
+        own = None if self.groups is None else self.groups[test]
         encoder = part.encoder
         X_test = encoder.transform(self.inputs.take(test)).X if encoder.learns else self.X[test]
         names = encoder.feature_names, encoder.sources
-        fold = Fold(part.X, part.y, X_test, self.y[test], train, own, *names)
+        fold = Fold(part.X, part.y, X_test, self.y[test], train, own, part.groups, *names)
         if not encoder.learns:
             return fold
         rows = zip(part.X, self.X[train], strict=True)
@@ -112,7 +111,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
             f"one {task.noun}, {quoted(labels[0])}; use --missing impute"
         )
     classes, y = task.encode(labels)
-    groups = None if options.group is None else _groups(frame, options.group)[encoded.rows]
+    groups = None if options.group is None else _groups(frame.take(encoded.rows), options.group)
     order = tuple(level for level in frame.column(options.target).order if level in classes)
     return TrainingTable(
         source=STANDARD_INPUT if data == "-" else data,
@@ -269,12 +268,12 @@ def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:
     return (f"column {quoted(name)}, which has no name: the names of the rows, and no input",)
 
 
-def _groups(frame: Frame, name: str) -> NDArray[Any]:
+def _groups(frame: Frame, name: str) -> Rows | None:
     column = frame.column(name)
     if column.is_missing.any():
         row = int(np.argmax(column.is_missing))
         raise DataError(f"{frame.place(row, name)}: the group is missing; fill it in")
-    return as_levels(column).astype(str)
+    return number_groups(as_levels(column).astype(str))
 
 
 # Rows to score on: those whose target is known, in the form that a task scores.
@@ -466,7 +465,7 @@ def _test_file(table: TrainingTable, target: str, test: str, encoding: str | Non
     rows = read_scored(frame, target, table.encoder, table.task, table.classes)
     how = f"the {len(rows.y)} rows of {printable(frame.source)}"
     names = table.encoder.feature_names, table.encoder.sources
-    fold = Fold(table.X, table.y, rows.X, rows.y, None, None, *names)
+    fold = Fold(table.X, table.y, rows.X, rows.y, None, None, table.groups, *names)
     notes = (*few_words(len(rows.y), table.task), *rows.notes)
     return Split((fold,), how, notes, np.arange(len(table.labels)), rows.names)
 

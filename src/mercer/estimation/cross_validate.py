@@ -20,7 +20,7 @@ from sklearn.base import RegressorMixin, clone
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import RowsError
-from mercer.estimation.splits import holdout
+from mercer.estimation.splits import fit_groups, holdout
 from mercer.estimation.tasks import CLASSIFICATION, TASKS, Task
 from mercer.estimation.workers import Job, Outcome, run_jobs
 from mercer.posterior.evaluation import AnyScores, HeldOut, joined
@@ -43,10 +43,11 @@ class Fold:
     """Rows to learn from and rows to predict; classes are 0, 1, ..., all of them in training.
 
     ``train`` holds the positions of the former in the table, where one table holds both: errors
-    that name rows are then about the table. ``groups_test`` numbers the groups of the latter, where
-    rows come in groups. ``names`` are those of the inputs, ``sources`` of the columns of a table
-    that they come from. Where the training rows say how cells are encoded, ``table`` holds their
-    cells and what was learned, ``keys`` tells of each, as encoded here, what it is with all rows.
+    that name rows are then about the table. ``groups_train`` and ``groups_test`` number the groups
+    of both, where rows come in groups. ``names`` are those of the inputs, ``sources`` of the
+    columns of a table that they come from. Where the training rows say how cells are encoded,
+    ``table`` holds their cells and what was learned, ``keys`` tells of each, as encoded here, what
+    it is with all rows.
     """
 
     X_train: Array
@@ -55,6 +56,7 @@ class Fold:
     y_test: NDArray[Any]
     train: NDArray[np.int64] | None = None
     groups_test: NDArray[np.int64] | None = None
+    groups_train: NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     keys: Mapping[bytes, bytes] | None = None
@@ -318,7 +320,8 @@ def _run_fold(
     with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore")  # of convergence, say: the scores tell
         try:
-            model.fit(X, y)
+            groups = None if fold.groups_train is None else fold.groups_train[rows]
+            model.fit(X, y, **fit_groups(model, groups))
         except RowsError as error:
             if fold.train is None:
                 raise

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, has_fit_parameter
 
 from mercer.errors import DataError, UsageError
 
@@ -95,6 +96,20 @@ def folds(
         (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(n_kept)
     )
     return Folds(pairs, "; ".join(notes))
+
+
+def number_groups(groups: Any) -> Rows | None:
+    """Number the groups that rows come in, shape (n,); None where they come in none."""
+    if groups is None:
+        return None
+    checked = check_array(groups, ensure_2d=False, dtype=None, input_name="groups")
+    return np.asarray(np.unique(checked, return_inverse=True)[1].reshape(-1), dtype=np.int64)
+
+
+def fit_groups(model: Any, groups: Rows | None) -> dict[str, Rows]:
+    """Return the groups of training rows as ``fit`` takes them; nothing where it takes none."""
+    is_taken = groups is not None and has_fit_parameter(model, "groups")
+    return {"groups": groups} if is_taken and groups is not None else {}
 
 
 def _index(

@@ -39,7 +39,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.baselines.peers import ResidualSpread
-from mercer.errors import MercerWarning, NumericalError, UsageError, warn_user
+from mercer.errors import DataError, MercerWarning, NumericalError, UsageError, warn_user
 from mercer.estimation.base import (
     KernelEstimator,
     LabelPredictions,
@@ -56,7 +56,7 @@ from mercer.estimation.model_file import (
     restore_common,
 )
 from mercer.estimation.run import CommonArguments, check_count, fitting, nearest_hint, run_options
-from mercer.estimation.splits import folds
+from mercer.estimation.splits import folds, number_groups
 from mercer.estimation.standardize import fit_standardizer, scale_target
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, Task
 from mercer.models import ModelEntry, name_of
@@ -64,7 +64,7 @@ from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Table
 from mercer.posterior.predictive import LawMixture
 from mercer.posterior.schema import Array as Rule
-from mercer.posterior.schema import Fields, ListOf, Maybe, Number, Text, check_arrays
+from mercer.posterior.schema import check_arrays
 from mercer.posterior.scores import PROBA_FLOOR
 from mercer.random import entropy_of, stream
 from mercer.sampling.checkpoint import digest_arrays
@@ -73,6 +73,8 @@ from mercer.sampling.progress import tell
 from mercer.stacking.members import (
     BOOSTING_FIELDS,
     BOOSTING_OF,
+    STACK,
+    STACK_FIELDS,
     Learned,
     MemberTask,
     StackLeft,
@@ -82,6 +84,7 @@ from mercer.stacking.members import (
     refuse_lost_order,
     rows_by_member,
     said_of,
+    scores_by_fold,
     weights_of,
 )
 
@@ -91,7 +94,6 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _BOOSTING: Final = "boosting"
-_STACK: Final = "stack"
 
 # Settings of the members that are named: a fit to 400 rows and those of its folds take some ten CPU
 # seconds each. Held-out rows judge a member as it is, with as many draws as it has.
@@ -106,25 +108,6 @@ _MOST_ROWS: Final = {"sphere": 1000}  # "auto": of more it takes too long
 
 # What both estimators share.
 
-_FIELDS: Final = Fields(
-    {
-        "members": ListOf(
-            Fields(
-                {
-                    "name": Text(),
-                    "estimator": Text(),
-                    "seconds": Number(0.0),
-                    "params": Fields({}, is_closed=False),
-                    "fields": Fields({}, is_closed=False),
-                }
-            ),
-            least=1,
-        ),
-        "noise_std": Maybe(Number(0.0)),
-    },
-    is_closed=False,
-)
-
 
 class _Stack(KernelEstimator):
     """Base of the two estimators; a subclass says of which task it is."""
@@ -136,7 +119,9 @@ class _Stack(KernelEstimator):
     def _leaves_draws(self) -> bool:
         return True
 
-    def _fit(self, X: Array, y: NDArray[Any], codes: NDArray[Any], started: float) -> None:
+    def _fit(
+        self, X: Array, y: NDArray[Any], codes: NDArray[Any], groups: Rows | None, started: float
+    ) -> None:
         """Fit, score and weigh the members; ``codes`` are targets as scores need them."""
         common = self._check_arguments()
         self.feature_labels_ = self._labels()
@@ -149,11 +134,11 @@ class _Stack(KernelEstimator):
         keys, known = self._keys(X), self._nearby
         if not isinstance(known, StackLeft) or not set(known.names) <= set(members):
             known = None
-        pairs, said = ((), "") if known is not None else self._pairs(codes, options.entropy)
+        pairs, said = ((), "") if known else self._pairs(codes, groups, options.entropy)
         if known is not None:
             members = {name: members[name] for name in known.names}
         inputs = self.feature_labels_, self._sources
-        task = MemberTask(X, y, codes, pairs, *inputs, keys, self._table_of_rows)
+        task = MemberTask(X, y, codes, pairs, *inputs, keys, self._table_of_rows, groups)
         learned = self._learn(task, members, known, options)
         kept, more = self._kept(learned)
         if known is not None:
@@ -226,14 +211,17 @@ class _Stack(KernelEstimator):
                 warn_user(words, MercerWarning)
         return kept, notes
 
-    def _pairs(self, codes: NDArray[Any], entropy: int) -> tuple[tuple[Any, ...], str]:
+    def _pairs(
+        self, codes: NDArray[Any], groups: Rows | None, entropy: int
+    ) -> tuple[tuple[Any, ...], str]:
         """Choose the folds: training and held-out rows of each, and a note."""
-        is_classes = self._task.is_stratified
-        sizes = np.bincount(codes) if is_classes else np.array([len(codes)])
-        if len(codes) < 3 or sizes.max() < 2:
-            return (), "too few rows to hold any out: all members have equal weights"
-        rng = stream(entropy, "stacking", 0)
-        found = folds(codes, self.n_folds, rng, is_classification=is_classes)
+        is_classes, rng = self._task.is_stratified, stream(entropy, "stacking", 0)
+        try:
+            if len(codes) < 3:
+                raise DataError("too few rows to hold any out")
+            found = folds(codes, self.n_folds, rng, groups, is_classification=is_classes)
+        except DataError as error:
+            return (), f"all members have equal weights: {error}"
         pairs = tuple(pair for pair in found.pairs if len(pair[1]))
         return pairs, f"weights by {found.note}" if found.note else ""
 
@@ -322,7 +310,7 @@ class _Stack(KernelEstimator):
         self.members_ = {names[k]: members[names[k]] for k in order}
         self.weights_ = {names[k]: float(own[k]) for k in order}
         self._mixed = [(w, self.members_[name]) for name, w in self.weights_.items()]
-        self.log_score_folds_ = _scores_by_fold(names, scores, fold)
+        self.log_score_folds_ = scores_by_fold(names, scores, fold)
 
     @property
     def comparison_(self) -> Table:
@@ -349,7 +337,7 @@ class _Stack(KernelEstimator):
             rows.append((name, weight, lower[name], upper[name], *own))
         total = sum(self.seconds_.values())
         score = float(mixed.mean()) if m > 1 else None
-        rows.append((_STACK, None, None, None, score, None, None, total))
+        rows.append((STACK, None, None, None, score, None, None, total))
         columns = ("model", "weight", "lower", "upper", "log_score", "gap", "gap_error", "seconds")
         return Table(columns, tuple(rows))
 
@@ -410,7 +398,7 @@ class _Stack(KernelEstimator):
         model = cls(**parts.params)
         model._check_arguments()
         values, arrays = parts.fields, parts.arrays
-        _FIELDS.check(values, "fields", {})
+        STACK_FIELDS.check(values, "fields", {})
         common = restore_common(parts)
         common.put_into(model)
         listed = values["members"]
@@ -464,14 +452,6 @@ class _Stack(KernelEstimator):
 
 
 _OWN: Final = tuple(each.__name__ for each in BOOSTING_OF.values())
-
-
-def _scores_by_fold(names: Sequence[str], scores: Array, fold: Rows) -> dict[str, Array]:
-    by_row = rows_by_member(scores, fold)
-    return {
-        name: np.array([-said[fold == k].mean() for k in np.unique(fold)])
-        for name, said in zip([*names, _STACK], by_row, strict=True)
-    }
 
 
 class MercerClassifier(_Stack, LabelPredictions):
@@ -598,7 +578,7 @@ class MercerClassifier(_Stack, LabelPredictions):
         self.max_seconds = max_seconds
 
     @fitting()
-    def fit(self, X: ArrayLike, y: ArrayLike) -> MercerClassifier:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MercerClassifier:
         """Fit the members, to all rows and to all but each fold, and weigh them.
 
         Parameters
@@ -607,6 +587,9 @@ class MercerClassifier(_Stack, LabelPredictions):
             Inputs: finite numbers.
         y : array of shape (n,)
             Labels of two or more classes.
+        groups : array of shape (n,), optional
+            Rows with the same entry, of one patient say, are held out together: no member is then
+            weighed by rows whose group it has learned from.
 
         Returns
         -------
@@ -626,7 +609,7 @@ class MercerClassifier(_Stack, LabelPredictions):
         refuse_lost_order(self._given() or (), y)
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, codes = encode_classes(np.asarray(y))
-        self._fit(np.asarray(X), np.asarray(y), codes, started)
+        self._fit(np.asarray(X), np.asarray(y), codes, number_groups(groups), started)
         return self
 
     @by_partition
@@ -719,7 +702,7 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
         self.max_seconds = max_seconds
 
     @fitting()
-    def fit(self, X: ArrayLike, y: ArrayLike) -> MercerRegressor:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MercerRegressor:
         """Fit the members, to all rows and to all but each fold, and weigh them.
 
         Parameters
@@ -728,6 +711,8 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
             Inputs: finite numbers.
         y : array of shape (n,)
             Targets: finite numbers.
+        groups : array of shape (n,), optional
+            As in `MercerClassifier.fit`.
 
         Returns
         -------
@@ -747,7 +732,7 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
         scale_target(y)  # warns of a constant target, refuses one that is out of range
-        self._fit(X, y, y, started)
+        self._fit(X, y, y, number_groups(groups), started)
         spreads = [
             (w, getattr(model, "noise_std_", getattr(model, "std_", None)))
             for w, model in self._mixed

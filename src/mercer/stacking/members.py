@@ -22,12 +22,13 @@ from mercer.estimation.base import ORDER_TAKEN, KernelEstimator, ordered_categor
 from mercer.estimation.cross_validate import for_folds
 from mercer.estimation.inspection import losses_of
 from mercer.estimation.model_file import ModelParts, require
+from mercer.estimation.splits import fit_groups
 from mercer.estimation.standardize import scale_target
 from mercer.models import MODELS, ModelEntry, able_models
 from mercer.posterior.draws import Draws, stacking_weights
 from mercer.posterior.predictive import NormalMixture
 from mercer.posterior.schema import Array as Rule
-from mercer.posterior.schema import Fields, Number, check_arrays
+from mercer.posterior.schema import Fields, ListOf, Maybe, Number, Text, check_arrays
 from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
 from mercer.sampling.hmc import HamiltonianAdaptation, HamiltonianTuning, unit_mass
 from mercer.sampling.nuts import NUTS
@@ -37,6 +38,7 @@ from mercer.sampling.signals import check_stop
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
+STACK: Final = "stack"  # the mixture, among its members
 PRIOR_ROWS: Final = 1.0  # of the Dirichlet prior of the weights
 
 
@@ -178,13 +180,14 @@ class BoostingRegressor(RegressorMixin, _Boosting):  # type: ignore[misc]
 
     _numbers = ("centre", "scale", "std")
 
-    def fit(self, X: Array, y: Array) -> BoostingRegressor:
+    def fit(self, X: Array, y: Array, groups: Rows | None = None) -> BoostingRegressor:
         """Grow the trees, also without a fifth of the rows each time, which say how far it is."""
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         target = scale_target(y)
         regressor = HistGradientBoostingRegressor(random_state=self.random_state)
-        found = ResidualSpread(regressor, self.random_state or 0).fit(X, target.transform(y))
+        spread = ResidualSpread(regressor, self.random_state or 0)
+        found = spread.fit(X, target.transform(y), groups)
         self.trees_ = Trees.of(found.regressor_)
         self.centre_, self.scale_ = target.centre, target.scale
         self.std_ = found.std_ * target.scale
@@ -206,6 +209,24 @@ BOOSTING_FIELDS: Final = Fields(
         "scale": Number(0.0, 1e200, is_open=True),
         "std": Number(0.0, 1e200, is_open=True),
     }
+)
+STACK_FIELDS: Final = Fields(
+    {
+        "members": ListOf(
+            Fields(
+                {
+                    "name": Text(),
+                    "estimator": Text(),
+                    "seconds": Number(0.0),
+                    "params": Fields({}, is_closed=False),
+                    "fields": Fields({}, is_closed=False),
+                }
+            ),
+            least=1,
+        ),
+        "noise_std": Maybe(Number(0.0)),
+    },
+    is_closed=False,
 )
 
 
@@ -331,17 +352,20 @@ class MemberTask:
     sources: tuple[str, ...]  # the columns of the table that these come from
     keys: tuple[bytes, ...]  # what fits to some of the rows know each by
     table: tuple[Frame, Encoder] | None = None
+    groups: Rows | None = None  # what rows of the same one share is no news: members may ask
 
     def part(self, rows: Rows, others: Rows) -> tuple[MemberTask, Array]:
         """Return some of the rows, without folds, and the inputs of others as these encode them."""
         X, X_others, names = self.X[rows], self.X[others], (self.names, self.sources)
         if self.table is not None and self.table[1].learns:
-            own = self.table[0].take(rows)
-            encoder = self.table[1].again(own)
-            X, X_others = (encoder.transform(each).X for each in (own, self.table[0].take(others)))
+            mine = self.table[0].take(rows)
+            encoder = self.table[1].again(mine)
+            X, X_others = (encoder.transform(each).X for each in (mine, self.table[0].take(others)))
             names = encoder.feature_names, encoder.sources
         keys = tuple(self.keys[row] for row in rows)
-        return MemberTask(X, self.y[rows], self.codes[rows], (), *names, keys), X_others
+        groups = None if self.groups is None else self.groups[rows]
+        own = MemberTask(X, self.y[rows], self.codes[rows], (), *names, keys, groups=groups)
+        return own, X_others
 
     def learn(self, name: str, model: Any, nearby: Any, seconds: float | None) -> Learned:
         """Fit a member to all rows, then to all but each fold, in so many CPU seconds."""
@@ -357,7 +381,7 @@ class MemberTask:
         try:
             with warnings.catch_warnings(), threadpool_limits(limits=1):
                 warnings.simplefilter("ignore")  # of convergence, say: the scores tell
-                fitted = self._copy(model, nearby, left()).fit(self.X, self.y)
+                fitted = self._fit(model, nearby, left())
                 own = getattr(fitted, "_left", None)
                 for train, test in self.pairs:
                     check_stop()
@@ -365,7 +389,7 @@ class MemberTask:
                         break
                     short = for_folds(model) if isinstance(model, KernelEstimator) else model
                     part, X_test = self.part(train, test)
-                    without = part._copy(short, own, left()).fit(part.X, part.y)
+                    without = part._fit(short, own, left())
                     scores[test] = -losses_of(without, X_test, self.codes[test])[0]
         except Exception as error:
             words = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -380,8 +404,8 @@ class MemberTask:
             return Learned(name, fitted, None, spent, problem)
         return Learned(name, fitted, scores, spent)
 
-    def _copy(self, model: Any, nearby: Any, seconds: float | None) -> Any:
-        """Copy an unfitted estimator; one that can begins near another fit and stops in time."""
+    def _fit(self, model: Any, nearby: Any, seconds: float | None) -> Any:
+        """Fit a copy of an estimator; one that can begins near another fit and stops in time."""
         copy = clone(model)
         if isinstance(copy, KernelEstimator):
             copy._nearby = nearby
@@ -390,7 +414,7 @@ class MemberTask:
             copy._keys_of_rows = {row.tobytes(): key for row, key in rows}
             if seconds is not None:
                 copy.set_params(max_seconds=seconds)
-        return copy
+        return copy.fit(self.X, self.y, **fit_groups(copy, self.groups))
 
 
 def entries_of(task: str, n_classes: int) -> list[ModelEntry]:
@@ -418,3 +442,12 @@ def rows_by_member(scores: Array, fold: Rows) -> Array:
         highest = scores[:, mine].max(axis=0)
         mixed[mine] = np.log(weights @ np.exp(scores[:, mine] - highest)) + highest
     return np.vstack([scores, mixed])
+
+
+def scores_by_fold(names: Sequence[str], scores: Array, fold: Rows) -> dict[str, Array]:
+    """Mean held-out log score of each member, and of their mixture, in each fold."""
+    by_row = rows_by_member(scores, fold)
+    return {
+        name: np.array([-said[fold == k].mean() for k in np.unique(fold)])
+        for name, said in zip([*names, STACK], by_row, strict=True)
+    }

@@ -19,6 +19,7 @@ from mercer.cli.compare import make_contenders
 from mercer.cli.options import TableOptions
 from mercer.cli.tables import read_training
 from mercer.errors import UsageError
+from mercer.estimation.splits import folds
 from support.streams import write_classes
 
 from .conftest import SPHERE, TINY
@@ -265,6 +266,30 @@ def test_a_task_without_a_model_is_refused(run, monkeypatch: pytest.MonkeyPatch)
     code, _, err = run("compare", "diabetes_progression", "--target", "target")
     assert code == 2
     assert "no model here does regression" in err
+
+
+@pytest.mark.parametrize(
+    "words", [["fit", "--model", "stack"], ["compare", "--models", "stack,dummy"]]
+)
+def test_a_stack_is_weighed_by_whole_groups(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    rows = [f"{i % 7}.{i},{i % 5},{i % 3},p{i // 4}" for i in range(48)]
+    (tmp_path / "t.csv").write_text("a,b,y,patient\n" + "\n".join(rows) + "\n")
+    seen = []
+
+    def spy(codes, n_folds, rng, groups=None, **how):
+        seen.append((len(codes), np.unique(groups, return_counts=True)[1]))
+        return folds(codes, n_folds, rng, groups, **how)
+
+    monkeypatch.setattr("mercer.stacking.estimator.folds", spy)
+    code, _, err = run(
+        words[0], tmp_path / "t.csv", *words[1:], "--target", "y", "--group", "patient",
+        "--cv", "2", "--set", "models=boosting", "--set", "n_draws=4", "--set", "n_warmup=4",
+    )  # fmt: skip
+    assert code == 0, err
+    assert seen
+    assert all(sizes.sum() == n and set(sizes) == {4} for n, sizes in seen)
 
 
 def test_rows_of_a_group_are_taken_together(run, tmp_path: Path) -> None:
