@@ -380,6 +380,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _checked_rows(self, X: Any, *y: Any, reset: bool = True, **how: Any) -> Any:
         """Check rows as scikit-learn does; what was encoded has columns that only it names."""
+        refuse_times(X, "X")
         if reset or not hasattr(self, "encoder_"):
             return validate_data(self, X, *y, reset=reset, **how)
         checked = check_X_y(X, *y, **how) if y else check_array(X, **how)
@@ -534,8 +535,20 @@ def name_not_finite(X: Any) -> str | None:
     return f"Input X contains {what}: row {row} (a position, the first is 0), column {label!r}"
 
 
+def refuse_times(values: Any, name: str) -> None:
+    """Raise a `DataError` for dates and lengths of time, whose numbers depend on their unit."""
+    found = getattr(values, "dtypes", getattr(values, "dtype", None))
+    for dtype in found if isinstance(found, Iterable) else [found]:
+        if getattr(dtype, "kind", "") in ("m", "M") or str(dtype).startswith(("Dur", "Date")):
+            raise DataError(
+                f"Input {name} holds {dtype}, whose numbers depend on the unit: turn it into "
+                "numbers first"
+            )
+
+
 def refuse_missing(y: Any) -> None:
-    """Raise a `DataError` that names the first target that is None, NaN or infinite."""
+    """Raise a `DataError` that names the first target that is None, NaN, infinite or a time."""
+    refuse_times(y, "y")
     values = np.asarray(y)
     if values.ndim != 1 or values.dtype.kind not in "fO":
         return

@@ -22,7 +22,7 @@ from mercer.data.formats import Dates
 from mercer.data.frame import Column, ColumnBuilder, Frame, Origin, column_of_texts
 from mercer.data.source import RowSource
 from mercer.errors import DataError, DataWarning, UsageError, warn_user
-from mercer.estimation.base import is_dask
+from mercer.estimation.base import filled, is_dask
 
 _MISSING = ("error", "impute", "indicator")
 
@@ -52,7 +52,7 @@ def frame_of(X: Any, name: str = "X", texts: Collection[str] = ()) -> Frame:
         names = [str(each) for each in getattr(X, "column_names", None) or X.columns]
         given = [X[each] for each in getattr(X, "column_names", None) or X.columns]
     else:
-        given_as = X if hasattr(X, "dtype") else np.array(X, dtype=object)
+        given_as = filled(X) if hasattr(X, "dtype") else np.array(X, dtype=object)
         array = check_array(given_as, dtype=None, ensure_all_finite=False)
         names, given = [f"x{k}" for k in range(array.shape[1])], list(array.T)
     columns = tuple(
@@ -88,6 +88,8 @@ def _column_of(name: str, values: Any, *, is_text: bool) -> Column:
         texts = np.datetime_as_string(array.astype([*fitting, units[2]][0]))
         present = [None if text == "NaT" else str(text) for text in texts]
         return column_of_texts(name, present, is_text=False)
+    if array.dtype.kind == "m":  # those of nanoseconds would be whole numbers
+        array = array.astype("m8[us]")
     cells = [None if _is_missing(cell) else cell for cell in array.tolist()]
     cells = [bool(cell) if isinstance(cell, np.bool_) else cell for cell in cells]
     column = _column_of_objects(name, cells, is_category=is_category, is_text=is_text)
@@ -110,7 +112,8 @@ def _column_of_objects(
         kinds[:] = [None if cell is None else type(cell).__name__ for cell in cells]
         return Column(name, kinds, "other")
     texts = ["" if cell is None else _as_text(cell) for cell in cells]
-    is_text = is_text or is_category
+    if is_category:  # a frame says itself what is missing: "None" is a level like others
+        return column_of_texts(name, [text.strip() or None for text in texts], is_text=True)
     builder = ColumnBuilder(name, is_text=is_text, is_held=False, has_decimal_comma=False)
     builder.add(texts)
     return builder.finish()

@@ -218,7 +218,7 @@ def test_auto_takes_frames_without_gaps_and_leaves_numbers() -> None:
     assert list(plain.feature_names_in_) == ["age", "visits"]
     with pytest.raises(DataError, match=r"row 3 .*, column 'age'"):
         fitted(CLASSIFIERS[0])
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(ValueError, match="Input X holds datetime64"):
         fitted(CLASSIFIERS[0], encode=None)
     with pytest.raises(UsageError, match="encode must be"):
         fitted(CLASSIFIERS[0], encode="yes")
@@ -348,6 +348,53 @@ def test_numbers_among_objects(cells: Any, values: list[float]) -> None:
     column = frame_of(pd.DataFrame({"x": pd.Series(cells, dtype=object)})).columns[0]
     np.testing.assert_array_equal(column.values, values)
     assert column.kind == ("boolean" if isinstance(cells[0], np.bool_) else "number")
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s"])
+def test_lengths_of_time_have_a_unit_and_are_refused(unit: str) -> None:
+    """Those of nanoseconds were taken, and predicted for microseconds a thousandfold wrong."""
+    h = np.arange(12.0)
+    lengths = pd.DataFrame({"wait": pd.to_timedelta(h, unit="h").astype(f"m8[{unit}]")})
+    model = mercer.GPRegressor(kernel="rbf", inference="map", progress=False, **QUIET)
+    with pytest.raises(DataError, match=r"column 'wait' is of type timedelta; .* into numbers"):
+        clone(model).fit(lengths, h)
+    model.fit(pd.DataFrame({"wait": h}), h)
+    for rows in (lengths, lengths.to_numpy(), pl.from_pandas(lengths)):
+        with pytest.raises(DataError, match="whose numbers depend on the unit"):
+            model.predict(rows)
+    dates = pd.Series(pd.date_range("2020", periods=12).astype(f"M8[{unit}]"))
+    for targets in (dates, dates - dates[0], pl.Series(dates)):
+        with pytest.raises(DataError, match=r"Input y holds .*, whose numbers depend"):
+            clone(model).fit(h[:, np.newaxis], targets)
+
+
+@pytest.mark.parametrize("missing", ["error", "impute"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_a_category_may_be_called_none(missing: Any, kind: str) -> None:
+    cells = ["None", "NA", "?", "yard"] * 3
+    table = {
+        "pandas": lambda: pd.DataFrame({"garage": pd.Categorical(cells)}),
+        "polars": lambda: pl.DataFrame(
+            {"garage": pl.Series(cells, dtype=pl.Enum(["NA", "None", "?", "yard"]))}
+        ),
+        "pyarrow": lambda: pa.table({"garage": pa.array(cells).dictionary_encode()}),
+    }[kind]()
+    encoder = TableEncoder(missing).fit(table)
+    names = encoder.get_feature_names_out().tolist()
+    assert names == [f"garage={level}" for level in ("?", "NA", "None", "yard")]
+    np.testing.assert_array_equal(encoder.transform(table)[:2], [[0, 0, 1, 0], [0, 1, 0, 0]])
+    gaps = pd.DataFrame({"garage": pd.Categorical(["None", None, ""])})
+    assert frame_of(gaps).columns[0].is_missing.tolist() == [False, True, True]
+
+
+def test_what_a_mask_hides_is_missing() -> None:
+    hidden = np.ma.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], mask=[[1, 0], [0, 0], [0, 0]])
+    found = TableEncoder("impute").fit_transform(hidden)
+    np.testing.assert_array_equal(found, [[4.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    with pytest.raises(DataError, match=r"row 0 .*'x0': missing value"):
+        TableEncoder().fit(hidden)
+    with pytest.raises(DataError, match=r"row 0 .*'x0': missing value"):
+        TableEncoder().fit(hidden.data).transform(hidden)
 
 
 def test_decimals_of_polars() -> None:
