@@ -20,7 +20,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 from threadpoolctl import threadpool_limits
 
 import mercer
@@ -32,7 +34,14 @@ from mercer.posterior.scores import PROBA_FLOOR
 from mercer.report import build_report
 from mercer.sampling.driver import RunOptions
 from mercer.stacking.estimator import MercerClassifier, MercerRegressor
-from mercer.stacking.members import Trees, WeightsPosterior, draw_weights, weights_of
+from mercer.stacking.members import (
+    StackLeft,
+    Trees,
+    WeightsPosterior,
+    draw_weights,
+    weights_of,
+    with_targets,
+)
 
 QUICK: dict[str, Any] = {
     "n_folds": 3,
@@ -486,6 +495,14 @@ def test_a_fit_that_was_cut_short_goes_on_with_all_members(tmp_path: Path) -> No
         assert any("resumed from" in note for note in fitted.notes_)
 
 
+def test_a_pipeline_is_the_same_for_the_same_seed() -> None:
+    X, y = rings()
+    member = make_pipeline(StandardScaler(), ExtraTreeClassifier())
+    model = MercerClassifier(models=[member, LogisticRegression()], **QUICK)
+    one, two = (clone(model).fit(X, y).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
 @pytest.mark.slow  # two processes start
 def test_members_at_a_time_change_nothing() -> None:
     X, y = line()
@@ -532,6 +549,7 @@ def test_a_constant_target_is_said_once() -> None:
         ((), "one model at least"),
         (3, "'auto' or a list"),
         ([3], "no name and no estimator"),
+        ([Plain], "no name and no estimator"),
     ],
 )
 def test_members_that_cannot_be(models: Any, words: str) -> None:
@@ -564,10 +582,26 @@ def test_a_fit_to_some_of_the_rows_takes_weights_by_their_scores_alone() -> None
     part._nearby = whole._left
     part.fit(X[:50], y[:50])
     known = {row.tobytes(): k for k, row in enumerate(X)}
-    mine = [known[key] < 50 for key in whole._left.keys]
+    mine = [known[key[:16]] < 50 for key in whole._left.keys]  # x, and the target
     expected, _ = stacking_weights(whole._scores[:, mine], 1.0)
     np.testing.assert_allclose(part._weights, expected)
     assert np.abs(part._weights - whole._weights).max() > 1e-6
+
+
+def test_rows_with_equal_inputs_are_told_apart() -> None:
+    """Scores of rows that a fold tests, with their targets, are none of its training rows."""
+    rng = np.random.default_rng(8)
+    X = rng.integers(0, 2, size=(120, 2)).astype(float)
+    y = rng.integers(0, 2, 120)
+    whole = MercerClassifier(models=[LogisticRegression(), "boosting"], **QUICK).fit(X, y)
+    part = clone(whole)
+    part._nearby = whole._left
+    part.fit(X[:60], y[:60])
+    assert part._scores.shape == (2, 60)
+    labels = [int.from_bytes(key[16:], "little") for key in whole._left.keys]
+    known = StackLeft(("m",), whole._left.keys, np.array([labels], dtype=float), whole._fold, {})
+    found, _ = known.chosen(with_targets([row.tobytes() for row in X[:60]], y[:60]), ("m",))
+    assert found.sum() == y[:60].sum()
 
 
 def test_weights_by_known_scores_stand_where_a_member_fails() -> None:
@@ -579,7 +613,7 @@ def test_weights_by_known_scores_stand_where_a_member_fails() -> None:
     with pytest.warns(MercerWarning, match="Failing is left out"):
         part.fit(X[:50], y[:50])
     known = {row.tobytes(): k for k, row in enumerate(X)}
-    mine = [known[key] < 50 for key in whole._left.keys]
+    mine = [known[key[:16]] < 50 for key in whole._left.keys]  # x, and the target
     expected, _ = stacking_weights(whole._scores[:2, mine], 1.0)
     np.testing.assert_allclose(part._weights, expected)
     assert np.abs(expected - 0.5).max() > 0.1
@@ -611,6 +645,32 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert again.get_params()["models"] == "basis,boosting"
     copy = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(copy.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_a_loaded_stack_is_fitted_again_with_the_members_that_were_given(tmp_path: Path) -> None:
+    X, y = line(40)
+    member = mercer.GPRegressor(kernel="linear", inference="map")
+    models = [member, "basis", mercer.GPRegressor(kernel="rbf", inference="map"), "boosting"]
+    fitted = MercerRegressor(models=models, **QUICK).fit(X, y)
+    fitted.save(tmp_path / "m.mercer")
+    for _ in range(2):  # one that was loaded is saved again
+        again = mercer.load(tmp_path / "m.mercer")
+        given = again.get_params()["models"]
+        assert [getattr(each, "kernel", each) for each in given] == [
+            *("linear", "basis", "rbf", "boosting"),
+        ]
+        again.save(tmp_path / "m.mercer")
+    refitted = clone(again).fit(X, y)
+    assert refitted.members_["gp"].get_params() == fitted.members_["gp"].get_params()
+    np.testing.assert_allclose(refitted.predict(X), fitted.predict(X), rtol=1e-6)
+
+
+def test_a_member_that_was_left_out_is_none_of_the_file(tmp_path: Path) -> None:
+    X, y = rings()
+    model = MercerClassifier(models=[Failing(), "basis", "boosting"], **QUICK)
+    with pytest.warns(MercerWarning, match="Failing is left out"):
+        model.fit(X, y).save(tmp_path / "m.mercer")
+    assert mercer.load(tmp_path / "m.mercer").get_params()["models"] == "basis,boosting"
 
 
 def test_a_file_holds_no_estimator_of_others(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ from mercer.estimation.run import CommonArguments, check_count, fitting, nearest
 from mercer.estimation.splits import folds, number_groups
 from mercer.estimation.standardize import fit_standardizer, scale_target
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, Task
-from mercer.models import ModelEntry, name_of
+from mercer.models import ModelEntry
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Table
 from mercer.posterior.predictive import LawMixture
@@ -79,6 +79,7 @@ from mercer.stacking.members import (
     MemberTask,
     StackLeft,
     answer_of,
+    by_name,
     draw_weights,
     entries_of,
     refuse_lost_order,
@@ -86,6 +87,7 @@ from mercer.stacking.members import (
     said_of,
     scores_by_fold,
     weights_of,
+    with_targets,
 )
 
 __all__ = ["MercerClassifier", "MercerRegressor"]
@@ -96,7 +98,7 @@ Rows = NDArray[np.int64]
 _BOOSTING: Final = "boosting"
 
 # Settings of the members that are named: a fit to 400 rows and those of its folds take some ten CPU
-# seconds each. Held-out rows judge a member as it is, with as many draws as it has.
+# seconds each. Held-out rows judge it by a fit of one chain, `for_folds`.
 _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "gp": {"n_chains": 2, "n_draws": 250},
     "spectral": {"n_chains": 1, "n_draws": 60, "n_warmup": 50},
@@ -142,14 +144,14 @@ class _Stack(KernelEstimator):
         learned = self._learn(task, members, known, options)
         kept, more = self._kept(learned)
         if known is not None:
-            scores, fold = known.chosen(keys, [each.name for each in kept])
+            scores, fold = known.chosen(with_targets(keys, codes), [each.name for each in kept])
         else:
             held = [test for _, test in pairs if kept[0].scores is not None]
             rows = np.concatenate(held) if held else np.zeros(0, dtype=np.int64)
             fold = np.repeat(np.arange(len(held)), [len(test) for test in held])
             scores = np.array([each.scores[rows] for each in kept if each.scores is not None])
             scores = scores.reshape(len(kept), len(rows))
-            keys = tuple(keys[i] for i in rows)
+            keys = with_targets([keys[i] for i in rows], codes[rows])
             lefts = {each.name: getattr(each.estimator, "_left", None) for each in kept}
             self._left = StackLeft(tuple(lefts), keys, scores, fold, lefts)
         names = tuple(each.name for each in kept)
@@ -223,7 +225,7 @@ class _Stack(KernelEstimator):
         except DataError as error:
             return (), f"all members have equal weights: {error}"
         pairs = tuple(pair for pair in found.pairs if len(pair[1]))
-        return pairs, f"weights by {found.note}" if found.note else ""
+        return pairs, f"weights: {found.note}" if found.note else ""
 
     def _members(
         self, n: int, codes: NDArray[Any], entropy: int
@@ -243,17 +245,15 @@ class _Stack(KernelEstimator):
                         "models to have it"
                     )
         members: dict[str, Any] = {}
-        for k, each in enumerate(given):
+        for k, (name, each) in enumerate(by_name(given).items()):
             seed = int(stream(entropy, "stacking", k + 1).integers(2**31))
-            name, model = self._make(each, able, seed)
-            alike = sum(other.split("-")[0] == name for other in members)
-            members[f"{name}-{alike + 1}" if alike else name] = model
+            members[name] = self._make(each, able, seed)
         return members, tuple(notes)
 
-    def _make(self, given: Any, able: Mapping[str, ModelEntry], seed: int) -> tuple[str, Any]:
+    def _make(self, given: Any, able: Mapping[str, ModelEntry], seed: int) -> Any:
         """Make a member from its name or from an estimator."""
         if given == _BOOSTING:
-            return _BOOSTING, BOOSTING_OF[self._task.name](random_state=seed)
+            return BOOSTING_OF[self._task.name](random_state=seed)
         if isinstance(given, str):
             if given not in able:
                 raise UsageError(f"{given} does not tell so many classes apart: leave it out")
@@ -264,13 +264,14 @@ class _Stack(KernelEstimator):
                 "checkpoint": self.checkpoint,
                 **_SETTINGS[given],
             }
-            return given, able[given].estimator_class()(**own)
-        model, params = clone(given), given.get_params(deep=False)
-        if "random_state" in params and params["random_state"] is None:
-            model.set_params(random_state=seed)
+            return able[given].estimator_class()(**own)
+        params = given.get_params()
+        open_ = [name for name in params if name.split("__")[-1] == "random_state"]
+        open_ = sorted((name for name in open_ if params[name] is None), key=lambda name: len(name))
+        model = clone(given).set_params(**{name: seed + k for k, name in enumerate(open_)})
         if self._task is REGRESSION and not hasattr(model, "predictive"):
             model = ResidualSpread(model, seed)
-        return name_of(given), model
+        return model
 
     def _given(self) -> list[Any] | None:
         """Return the members that were asked for; None for "auto"."""
@@ -288,7 +289,8 @@ class _Stack(KernelEstimator):
                 hint = nearest_hint(each, known)
                 raise UsageError(f"no model {each!r} for {self._task.name}; there is: "
                                  f"{', '.join(known)}{hint}")  # fmt: skip
-            if not isinstance(each, str) and not hasattr(each, "get_params"):
+            is_made = not isinstance(each, type) and hasattr(each, "get_params")
+            if not isinstance(each, str) and not is_made:
                 raise UsageError(f"models holds {each!r}, which is no name and no estimator")
             if getattr(each, "noise", "") == "negative_binomial":
                 raise UsageError("models mixes laws of numbers; that of counts is none of them")
@@ -389,8 +391,9 @@ class _Stack(KernelEstimator):
         arrays |= {"scores": self._scores, "fold": self._fold}
         params = json_params(self.get_params(deep=False))
         if not isinstance(self.models, str):
-            listed = [each if isinstance(each, str) else name_of(each) for each in self.models]
-            params["models"] = ",".join(listed)
+            given = {name: each for name, each in by_name(self.models).items() if name in names}
+            values["given"] = [name for name, each in given.items() if not isinstance(each, str)]
+            params["models"] = ",".join(name.split("-")[0] for name in given)
         return ModelParts(params, values, arrays)
 
     @classmethod
@@ -414,6 +417,9 @@ class _Stack(KernelEstimator):
         members = {
             each["name"]: model._member_from(each, i, arrays) for i, each in enumerate(listed)
         }
+        if given := values.get("given"):  # not by name: as they are set
+            made = (clone(m) if k in given else k.split("-")[0] for k, m in members.items())
+            model.models = list(made)
         model.seconds_ = {each["name"]: float(each["seconds"]) for each in listed}
         if values.get("noise_std") is not None:
             model.noise_std_ = float(values["noise_std"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final
@@ -24,7 +25,7 @@ from mercer.estimation.inspection import losses_of
 from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.splits import fit_groups
 from mercer.estimation.standardize import scale_target
-from mercer.models import MODELS, ModelEntry, able_models
+from mercer.models import MODELS, ModelEntry, able_models, name_of
 from mercer.posterior.draws import Draws, stacking_weights
 from mercer.posterior.predictive import NormalMixture
 from mercer.posterior.schema import Array as Rule
@@ -225,7 +226,9 @@ STACK_FIELDS: Final = Fields(
             least=1,
         ),
         "noise_std": Maybe(Number(0.0)),
+        "given": ListOf(Text()),
     },
+    frozenset({"given"}),
     is_closed=False,
 )
 
@@ -323,17 +326,27 @@ class StackLeft:
     """What a fit leaves for fits to some of its rows: scores by rows, and what members leave."""
 
     names: tuple[str, ...]
-    keys: tuple[bytes, ...]  # of the rows that the scores are of
+    keys: tuple[bytes, ...]  # of the rows that the scores are of, `with_targets`
     scores: Array  # (K, m)
     fold: Rows  # (m,)
     members: Mapping[str, Any]
 
     def chosen(self, keys: Sequence[bytes], names: Sequence[str]) -> tuple[Array, Rows]:
-        """Scores of these rows and members alone, and the folds of the rows."""
-        own = set(keys)
-        mine = np.array([key in own for key in self.keys], dtype=bool)
+        """Scores of these rows and members alone, and the folds of the rows.
+
+        Of rows that are equal there are as many as are given.
+        """
+        own = Counter(keys)
+        mine = np.zeros(len(self.keys), dtype=bool)
+        for i, key in enumerate(self.keys):
+            mine[i], own[key] = own[key] > 0, own[key] - 1
         kept = [self.names.index(name) for name in names]
         return self.scores[kept][:, mine], self.fold[mine]
+
+
+def with_targets(keys: Sequence[bytes], codes: NDArray[Any]) -> tuple[bytes, ...]:
+    """Tell rows apart by what is known of their inputs, and by their targets."""
+    return tuple(key + code.tobytes() for key, code in zip(keys, codes, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,6 +428,16 @@ class MemberTask:
             if seconds is not None:
                 copy.set_params(max_seconds=seconds)
         return copy.fit(self.X, self.y, **fit_groups(copy, self.groups))
+
+
+def by_name(given: Sequence[Any]) -> dict[str, Any]:
+    """Name members that are given by name or as estimators; the second "gp" is "gp-2"."""
+    found: dict[str, Any] = {}
+    for each in given:
+        name = each if isinstance(each, str) else name_of(each)
+        alike = sum(other.split("-")[0] == name for other in found)
+        found[f"{name}-{alike + 1}" if alike else name] = each
+    return found
 
 
 def entries_of(task: str, n_classes: int) -> list[ModelEntry]:
