@@ -210,7 +210,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             If the file cannot be written.
         """
         check_is_fitted(self)
-        importlib.import_module("mercer.report").save_report(self, path, X_test, y_test)
+        with rows_without_names():  # those of a frame are checked, and then an array
+            importlib.import_module("mercer.report").save_report(self, path, X_test, y_test)
 
     @available_if(is_classifier)  # type: ignore[untyped-decorator]
     def information(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -510,7 +511,12 @@ def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def filled(values: Any) -> Any:
-    """Return an array with NaN in its masked cells; scikit-learn takes what these hide."""
+    """Return an array with NaN in its masked cells; scikit-learn takes what these hide.
+
+    A `DataError` where values are not there yet, as those of a LazyFrame.
+    """
+    if hasattr(values, "collect"):
+        raise DataError(f"a {type(values).__name__} is not computed: give what .collect() returns")
     if not (isinstance(values, np.ma.MaskedArray) and values.mask.any()):
         return values
     return np.ma.filled(values.astype(float if values.dtype.kind in "biuf" else object), np.nan)

@@ -38,7 +38,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -393,6 +393,7 @@ class PairEffect:
     strength: float  # root mean square of what the sum of the two curves lacks
     range: float  # between the lowest and the highest of the map
     n_rows: int  # over which it is averaged
+    outputs: tuple[str, ...] = ()  # the class whose probability it is; none for a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -503,6 +504,7 @@ def effects_of(
     owners = [next(j for j in order if v.columns[0] in inputs.columns[j]) for v in chosen]
     pair = _strongest_pair(model, rows[:n_paired], chosen[:_N_PAIRED], owners, int(lines[0]))
     outputs = tuple(str(classes[k]) for k in lines) if len(classes) else ()
+    pair = pair if pair is None else replace(pair, outputs=outputs[:1])
     return Effects(tuple(curves), pair, outputs, n_rows)
 
 

@@ -48,11 +48,12 @@ def frame_of(X: Any, name: str = "X", texts: Collection[str] = ()) -> Frame:
     """
     if isinstance(X, Frame):
         return X
+    X = filled(X)
     if is_frame(X):
         names = [str(each) for each in getattr(X, "column_names", None) or X.columns]
         given = [X[each] for each in getattr(X, "column_names", None) or X.columns]
     else:
-        given_as = filled(X) if hasattr(X, "dtype") else np.array(X, dtype=object)
+        given_as = X if hasattr(X, "dtype") else np.array(X, dtype=object)
         array = check_array(given_as, dtype=None, ensure_all_finite=False)
         names, given = [f"x{k}" for k in range(array.shape[1])], list(array.T)
     columns = tuple(
@@ -78,6 +79,8 @@ def _column_of(name: str, values: Any, *, is_text: bool) -> Column:
     if getattr(dtype, "time_zone", None):  # of Polars, whose arrays have none
         values = np.array(values.to_list(), dtype=object)
     array = np.asarray(values)
+    if array.ndim > 1:  # structs, or arrays of one length
+        return Column(name, np.full(len(array), str(dtype), dtype=object), "other")
     if array.dtype.kind in "biuf" and not is_category:
         kind = "boolean" if array.dtype.kind == "b" else "number"
         return Column(name, array.astype(np.float64), kind)  # type: ignore[arg-type]

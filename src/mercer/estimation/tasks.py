@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import UsageError
+from mercer.errors import DataWarning, UsageError, rows_without_names, warn_user
 from mercer.posterior.evaluation import (
     AnyEvaluation,
     Evaluation,
@@ -159,16 +159,24 @@ def known_rows(
 ) -> tuple[Array, NDArray[Any], tuple[Any, ...], NDArray[np.int64]]:
     """Return rows as a fitted estimator takes them, their targets, its classes, and positions in X.
 
-    Rows with a label that was not in training are left out; targets are as `Task.encode` has them.
-    A `UsageError` where no label is known, or there is not one target for each row.
+    Rows with a label that was not in training, or a number that is missing, are left out, which is
+    warned of; targets are as `Task.encode` has them.
+    A `UsageError` where no target is known, or there is not one target for each row.
     """
     task = task_of(estimator)
-    rows = estimator._new_rows(X) if hasattr(estimator, "_new_rows") else X
+    with rows_without_names():
+        rows = estimator._new_rows(X) if hasattr(estimator, "_new_rows") else X
     classes = tuple(estimator.classes_.tolist()) if task.is_stratified else ()
     positions, known = task.known(np.asarray(y), classes)
+    if not task.is_stratified:
+        positions = np.flatnonzero(np.isfinite(known))
+        known = known[positions]
     if len(rows) != len(np.asarray(y)) or not len(positions):
-        raise UsageError("y_test needs one target for each row of X_test, and a known label")
+        raise UsageError("y needs one target for each row of X, and one that is known")
     if len(positions) < len(rows):
+        n = len(rows) - len(positions)
+        words = "labels that were not in training" if classes else "missing targets"
+        warn_user(f"{words}: {n} of {len(rows)} rows are left out", DataWarning)
         rows = np.asarray(rows)[positions]
     return rows, known, classes, positions
 

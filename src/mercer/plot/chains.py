@@ -52,6 +52,7 @@ def choose(draws: Draws, names: Sequence[str] | None) -> tuple[Scalar, ...]:
     """
     if names is None:
         names = draws.monitored
+    names = [names] if isinstance(names, str) else names
     single = {entry: name for name in draws.variables for entry in draws.entry_names(name)}
     chosen: list[str] = []
     for name in names:

@@ -5,7 +5,6 @@ Predictions along one input: the mean, the interval of new observations, the dat
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.errors import UsageError
+from mercer.errors import UsageError, rows_without_names
 from mercer.plot.kernel import position
 from mercer.plot.of_models import of_model
 from mercer.plot.style import (
@@ -75,14 +74,14 @@ def predicted_band(
         raise UsageError(
             f"predictions are drawn along one input, and the model has {len(model.feature_labels_)}"
         )
-    x = np.asarray(X, dtype=np.float64)
+    with rows_without_names():
+        x = np.asarray(X if np.ndim(X) == 1 else model._new_rows(X), dtype=np.float64)
     x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
     if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
         raise UsageError(f"inputs must be finite, of shape (n, 1) or (n,); got {np.shape(X)}")
     ax = new_axes(ax, 6.2, 3.8)
     grid = np.linspace(x.min(), x.max(), _POINTS)
-    with warnings.catch_warnings():  # a model of a frame misses the name of its column
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    with rows_without_names():
         mean = model.predict(grid[:, np.newaxis])
         lower, upper = model.predict_interval(grid[:, np.newaxis], _LEVEL)
     blue = PALETTE["series-1"]
@@ -243,16 +242,21 @@ def boundaries(
     UsageError
         If there are not two inputs and two classes, or rows and labels do not fit together.
     """
-    rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
-    if rows.ndim != 2 or rows.shape[1] != 2 or len(model.feature_labels_) != 2:
-        raise UsageError(f"boundaries are drawn over two inputs, not {rows.shape[-1]}")
+    if len(model.feature_labels_) != 2:
+        n = len(model.feature_labels_)
+        raise UsageError(f"boundaries are drawn over two inputs, not {n}")
     if len(model.classes_) != 2:
         raise UsageError(f"boundaries are drawn between two classes, not {len(model.classes_)}")
+    with rows_without_names():
+        rows, labels = model._new_rows(X), np.asarray(y)
     if labels.shape != rows.shape[:1]:
         raise UsageError(f"labels of shape {labels.shape} do not fit {len(rows)} rows")
+    if unknown := [label for label in labels.tolist() if label not in model.classes_.tolist()]:
+        raise UsageError(f"there is no class {unknown[0]!r}: {model.classes_.tolist()}")
     ax = new_axes(ax, 5.4, 4.8)
     axes = [_margin(column) for column in rows.T]
-    values = _on_grid(model, axes, n_classifiers)
+    with rows_without_names():
+        values = _on_grid(model, axes, n_classifiers)
     for j, f in enumerate(values):
         if f.min() < 0.0 < f.max():
             lines = ax.contour(
@@ -352,6 +356,8 @@ _MAP_COLOURS: Final = ("#cf5a04", "#d9dfe7", "#0b6fae")
 def effects(found: Effects, *, fig: Figure | None = None) -> Figure:
     """Draw the mean prediction as single inputs are varied: a panel each.
 
+    Of two classes it is the probability of the second, of several those of the five commonest.
+
     Parameters
     ----------
     found : Effects
@@ -375,6 +381,7 @@ def effects(found: Effects, *, fig: Figure | None = None) -> Figure:
         _draw_effect(ax, curve, found.outputs)
     for ax in axes[n_panels:]:
         ax.set_axis_off()
+    fig.supylabel(_shown(found.outputs), fontsize=FONT_SIZE, color=PALETTE["muted"])
     if len(found.outputs) > 1:
         handles, labels = axes[0].get_legend_handles_labels()
         fig.legend(
@@ -382,6 +389,13 @@ def effects(found: Effects, *, fig: Figure | None = None) -> Figure:
             fontsize=FONT_SIZE - 1, labelcolor=PALETTE["ink"],
         )  # fmt: skip
     return fig
+
+
+def _shown(outputs: Sequence[str]) -> str:
+    """Say what is predicted: a number, the probability of one class, or of several."""
+    if not outputs:
+        return "prediction"
+    return "probability" if len(outputs) > 1 else f"probability of {plain(outputs[0])}"
 
 
 def _draw_effect(ax: Axes, curve: Effect, outputs: Sequence[str]) -> None:
@@ -414,6 +428,9 @@ def _draw_effect(ax: Axes, curve: Effect, outputs: Sequence[str]) -> None:
 def pair_effect(found: PairEffect, *, ax: Axes | None = None) -> Axes:
     """Draw the mean prediction as two inputs are varied, as a map.
 
+    Of two classes it is the probability of the second, of several that of the first of those that
+    `effects` draws.
+
     Parameters
     ----------
     found : PairEffect
@@ -441,5 +458,6 @@ def pair_effect(found: PairEffect, *, ax: Axes | None = None) -> Axes:
     name_axes(ax, plain(first.name), plain(second.name))
     bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02)
     bar.outline.set_visible(False)
+    bar.set_label(_shown(found.outputs), labelpad=8)
     bar.ax.tick_params(length=0, labelsize=FONT_SIZE - 1, labelcolor=PALETTE["muted"])
     return ax

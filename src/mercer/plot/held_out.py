@@ -171,7 +171,7 @@ def reliability(
     """Draw observed frequency against predicted probability, with 90 % intervals.
 
     Points on the diagonal are calibrated predictions; a bar that crosses it is no evidence of
-    the contrary.
+    the contrary. Of two classes the second may come or not, of several the most probable.
 
     Parameters
     ----------

@@ -76,6 +76,7 @@ def learned_kernel(
     """
     if longest_lag is not None and not 0.0 < longest_lag < np.inf:
         raise UsageError(f"longest_lag must be positive and finite, got {longest_lag!r}")
+    _refuse_others(model)
     scales = input_scales(model)
     shown = (position(model, column),) if column is not None else scales.order[:_MOST_INPUTS]
     shown = shown or (0,)  # all inputs are constant: the kernel is 1 wherever it is looked at
@@ -108,6 +109,11 @@ def learned_kernel(
     )
     fig.supylabel("kernel", fontsize=FONT_SIZE, color=PALETTE["ink"])
     return fig
+
+
+def _refuse_others(model: Any) -> None:
+    if not hasattr(model, "marginal_spectral_density"):
+        raise UsageError(f"this plot is of what BaNK learns, not of a {type(model).__name__}")
 
 
 def position(model: Any, column: int | str) -> int:
@@ -172,6 +178,7 @@ def spectral_density(model: Any, column: int | str = 0, *, ax: Axes | None = Non
     UsageError
         If there is no such input.
     """
+    _refuse_others(model)
     j = position(model, column)
     ax = new_axes(ax, 5.4, 3.6)
     drawn = np.abs(model.posterior_.flat("frequencies")[:, :, j]) / model.standardizer_.units[j]

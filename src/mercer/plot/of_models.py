@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from mercer.errors import UsageError
+from mercer.errors import UsageError, rows_without_names
 from mercer.estimation.base import KernelEstimator
 from mercer.estimation.inspection import (
     Effects,
@@ -50,14 +50,20 @@ def of_model(draw: Callable[..., Result]) -> Callable[..., Result]:
     The rest of its arguments stays as it is.
     """
     given = _GIVEN[draw.__name__]
-    names = set(inspect.signature(given).parameters)
+    signature = inspect.signature(given)
+    names = set(signature.parameters)
 
     @functools.wraps(draw)
     def plot(*args: Any, **kwargs: Any) -> Result:
         if not (args and is_fitted_estimator(args[0])):
             return draw(*args, **kwargs)
         own = {name: kwargs.pop(name) for name in names & kwargs.keys()}
-        drawn, how = given(*args, **own)
+        try:
+            signature.bind(*args, **own)
+        except TypeError as error:
+            raise UsageError(f"{draw.__name__} of a model: {error}") from None
+        with rows_without_names():  # those of a frame are checked, and then an array
+            drawn, how = given(*args, **own)
         return draw(*drawn, **{**how, **kwargs})
 
     return plot
@@ -122,6 +128,7 @@ def _curves(model: Any, X: Any, y: Any, columns: Sequence[int | str] | None) -> 
         raise UsageError("y needs one target for each row of X; inputs are named as columns=")
     order = list(range(len(inputs)))
     if columns is not None:
+        columns = [columns] if isinstance(columns, (str, int)) else columns
         unknown = [str(c) for c in columns if c not in inputs.names and c not in order]
         if unknown:
             raise UsageError(

@@ -387,6 +387,16 @@ def test_a_category_may_be_called_none(missing: Any, kind: str) -> None:
     assert frame_of(gaps).columns[0].is_missing.tolist() == [False, True, True]
 
 
+def test_frames_of_polars_that_are_no_columns_of_cells() -> None:
+    with pytest.raises(DataError, match="a LazyFrame is not computed"):
+        mercer.GPRegressor().fit(pl.DataFrame({"x": [1.0, 2.0]}).lazy(), [1.0, 2.0])
+    with pytest.raises(DataError, match="a LazyFrame is not computed"):
+        TableEncoder().fit(pl.DataFrame({"x": [1.0, 2.0]}).lazy())
+    for cells in ([{"a": 1}, {"a": 2}], pl.Series([[1, 2], [3, 4]], dtype=pl.Array(pl.Int64, 2))):
+        with pytest.raises(DataError, match=r"column 'x' is of type (Struct|Array)"):
+            TableEncoder().fit(pl.DataFrame({"x": cells}))
+
+
 def test_what_a_mask_hides_is_missing() -> None:
     hidden = np.ma.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], mask=[[1, 0], [0, 0], [0, 0]])
     found = TableEncoder("impute").fit_transform(hidden)

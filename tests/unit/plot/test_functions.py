@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from mercer import BaNKRegressor
+from mercer import BaNKRegressor, GPRegressor
 from mercer.errors import UsageError
-from mercer.plot import boundaries, centres, predicted_band, repeats
+from mercer.plot import boundaries, centres, learned_kernel, predicted_band, repeats
 from mercer.plot.style import bare_figure
 from support.audited import WRONG, audited, two_clusters
 from support.followed import bumps, followed
@@ -62,9 +63,23 @@ def test_what_cannot_be_drawn_is_refused():
         _draw(learned(), *waves())
     with pytest.raises(UsageError, match="do not fit 120 inputs"):
         _draw(learned(d=1), X, y[:-1])
-    for wrong in (np.empty(0), np.ones((3, 2)), [np.nan]):
+    for wrong in (np.empty(0), [np.nan]):
         with pytest.raises(UsageError, match="must be finite"):
             _draw(learned(d=1), wrong)
+    with pytest.raises(ValueError, match="expecting 1 features"):
+        _draw(learned(d=1), np.ones((3, 2)))
+    with pytest.raises(UsageError, match="BaNK learns, not of a GPRegressor"):
+        learned_kernel(GPRegressor(kernel="rbf", inference="map").fit(X[:20], y[:20]))
+
+
+def test_a_band_along_a_column_of_text_is_that_of_its_code():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"sex": ["m", "f"] * 10})
+    model = GPRegressor(kernel="rbf", inference="map", random_state=0)
+    ax = _draw(model.fit(frame, np.arange(20.0) % 2), frame, np.arange(20.0) % 2)
+    assert (ax.get_xlabel(), _marked(ax, "mean").get_xdata()[[0, -1]].tolist()) == (
+        *("sex=m", [0.0, 1.0]),
+    )
 
 
 # Kernel centres.
@@ -162,6 +177,8 @@ def test_boundaries_that_cannot_be_drawn_are_refused():
     X, y = two_clusters()
     with pytest.raises(UsageError, match="over two inputs, not 3"):
         boundaries(audited(d=3), *two_clusters(d=3), ax=_axes())
+    with pytest.raises(UsageError, match="no class 'NO'"):
+        boundaries(audited(), X, np.char.upper(y), ax=_axes())
     with pytest.raises(UsageError, match="do not fit 40 rows"):
         boundaries(audited(), X, y[:-1], ax=_axes())
 
@@ -171,6 +188,17 @@ def test_boundaries_that_cannot_be_drawn_are_refused():
 
     with pytest.raises(UsageError, match="two classes, not 3"):
         boundaries(Three(), X, y, ax=_axes())
+
+
+def test_boundaries_of_a_frame_are_those_of_its_columns():
+    """In another order they were drawn, with the axes exchanged."""
+    pandas = pytest.importorskip("pandas")
+    X, y = two_clusters()
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    model = clone(audited()).set_params(n_draws=4, n_warmup=4).fit(frame, y)
+    assert boundaries(model, frame, y, ax=_axes()).get_xlabel() == "a"  # a warning would fail
+    with pytest.raises(ValueError, match="same order"):
+        boundaries(model, frame[["b", "a"]], y, ax=_axes())
 
 
 # Repeated runs.

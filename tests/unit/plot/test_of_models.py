@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer.plot
-from mercer.errors import UsageError
+from mercer.errors import DataWarning, UsageError
 from mercer.plot.style import bare_figure
 from mercer.posterior.scores import reliability_curve
 from support import basis_fits, class_fits
@@ -102,6 +105,46 @@ def test_targets_are_no_inputs_to_draw() -> None:
     assert len(model.plot.effects(X, ones, columns=["x1"]).axes) == 1
 
 
+def test_the_class_whose_probability_is_drawn_is_named() -> None:
+    def words(figure: Figure) -> set[str]:
+        return {each.get_text() for each in figure.findobj(Text)}
+
+    numbers = tiny(inference="map").fit(X, NUMBERS)
+    classes = class_fits.tiny().fit(X, CLASSES)
+    three = class_fits.tiny().fit(X, np.where(X[:, 0] > 0.7, "egg", CLASSES))
+    for model, first, second in (
+        (numbers, "prediction", "prediction"),
+        (classes, "probability of spam", "probability of spam"),
+        (three, "probability", "probability of egg"),
+    ):
+        assert first in words(model.plot.effects(X))
+        assert second in words(model.plot.pair_effect(X).figure)
+
+
+def test_rows_that_are_left_out_are_counted() -> None:
+    labels, numbers = CLASSES.copy(), NUMBERS.copy()
+    labels[:7], numbers[:3] = "beans", np.nan
+    model = class_fits.tiny().fit(X, CLASSES)
+    with pytest.warns(DataWarning, match="not in training: 7 of 60 rows are left out"):
+        ax = model.plot.error_coverage(X, labels)
+    other = model.plot.error_coverage(X[7:], CLASSES[7:])
+    np.testing.assert_array_equal(ax.lines[0].get_xydata(), other.lines[0].get_xydata())
+    with pytest.warns(DataWarning, match="missing targets: 3 of 60 rows are left out"):
+        tiny(inference="map").fit(X, NUMBERS).plot.pit(X, numbers)
+
+
+def test_a_model_of_a_frame_is_drawn_and_reported_without_a_warning(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["age", "income"])
+    model = tiny(inference="map").fit(frame, NUMBERS)
+    for plot in ("importance", "predictions", "pit", "residuals", "interval_coverage"):
+        getattr(model.plot, plot)(frame, NUMBERS)
+    model.report(tmp_path / "r.html", frame, NUMBERS)
+    assert len(model.plot.effects(frame, columns="age").axes) == 1
+    classes = class_fits.tiny().fit(frame, CLASSES)
+    classes.plot.reliability(frame, CLASSES)
+
+
 def test_what_does_not_fit_is_said() -> None:
     model = tiny(inference="map").fit(X, NUMBERS)
     with pytest.raises(
@@ -120,6 +163,8 @@ def test_what_does_not_fit_is_said() -> None:
         model.plot.effects(X, columns=[np.str_("x7")])
     with pytest.raises(UsageError, match="inputs are named as columns="):
         model.plot.effects(X, ["x0"])
+    with pytest.raises(UsageError, match=r"predictions of a model: missing .* argument: 'y'"):
+        model.plot.predictions(X)
     with pytest.raises(NotFittedError):
         mercer.plot.relevance(tiny())
     assert "plots of GPRegressor: effects" in repr(model.plot)
