@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,7 +242,7 @@ _NORMAL_IQR = 1.349  # interquartile range of the standard normal law
 class TargetScale:
     """y -> (y - centre) / scale, in units of the target; what is farthest is cut."""
 
-    centre: float
+    centre: float  # or (q,), of several outputs
     scale: float
     farthest: float = math.inf  # in scales
 
@@ -256,10 +257,16 @@ def scale_target(
 ) -> TargetScale:
     """Learn mean and standard deviation of finite targets, with a warning if all are the same.
 
+    Of several outputs (n, q) those of each.
+
     Robust: median and interquartile range, as that of a normal law, unless that is 0. Standardised
     targets are cut at ``farthest``. ``n_others`` rows have targets that are not looked at. A
     `DataError` if the targets are too large to compute with.
     """
+    if y.ndim > 1:
+        each = [scale_target(column, n_others=n_others) for column in y.T]
+        several: list[Any] = [[one.centre for one in each], [one.scale for one in each]]
+        return TargetScale(*map(np.array, several))
     if farthest < math.inf:
         found = scale_target(y, is_robust=is_robust, n_others=n_others)
         return replace(found, farthest=farthest)

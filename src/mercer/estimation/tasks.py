@@ -195,5 +195,10 @@ def has_task(estimator: Any, task: Task) -> bool:
 
 
 def task_of(estimator: Any) -> Task:
-    """Return the task that a model of mercer or a baseline is for."""
+    """Return the task that a model of mercer or a baseline is for; one output has a task."""
+    if getattr(estimator, "n_outputs_", 1) > 1:
+        raise UsageError(
+            f"a model of {estimator.n_outputs_} outputs answers this of one of them: "
+            f"model.output({estimator.output_names_[0]!r})"
+        )
     return REGRESSION if hasattr(estimator, "predictive") else CLASSIFICATION

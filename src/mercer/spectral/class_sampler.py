@@ -283,7 +283,7 @@ def logistic_ridge_density(
     """Prepare the density of the ridge from [Phi, H, z]' Omega [Phi, H, z]."""
     diagonal, off, b, _ = reduce_products(gram, linear_precisions)
     lowest = lowest_ridge(n_rows)
-    return LogisticRidgeDensity(diagonal, off, b, prior, lowest)
+    return LogisticRidgeDensity(diagonal, off, b[0], prior, lowest)
 
 
 # Warm-up of chains of classes: the step of the proposals, and that of the trajectories.

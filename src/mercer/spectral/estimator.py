@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +17,20 @@ from mercer.errors import UsageError
 from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partition
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
+from mercer.estimation.tasks import task_of
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
 from mercer.posterior.predictive import CountMixture, StudentMixture
 from mercer.random import entropy_of
 from mercer.spectral.fitting import fit_result
 from mercer.spectral.model import COUNTS, NOISES
-from mercer.spectral.prediction import FunctionDraws, LearnedKernel, target_laws
+from mercer.spectral.prediction import (
+    OF_OUTPUTS,
+    FunctionDraws,
+    LearnedKernel,
+    SeveralLaws,
+    target_laws,
+)
 from mercer.spectral.settings import SpectralSettings, check_arguments, settings_of
 
 __all__ = ["BaNKRegressor", "FunctionRegressor"]
@@ -33,13 +41,54 @@ __all__ = ["BaNKRegressor", "FunctionRegressor"]
 Array = NDArray[np.float64]
 
 
+def names_of_outputs(y: Any) -> tuple[str, ...]:
+    """Names of the columns of targets (n, q), of which there are several; else nothing."""
+    shape = np.shape(y)
+    if len(shape) != 2 or shape[1] < 2:
+        return ()
+    return tuple(map(str, getattr(y, "columns", [f"y{k}" for k in range(shape[1])])))
+
+
 class FunctionRegressor(
-    JudgedNumbers, LearnedKernel, NumberPredictions[StudentMixture | CountMixture]
+    JudgedNumbers, LearnedKernel, NumberPredictions[StudentMixture | CountMixture | SeveralLaws]
 ):
     """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
 
     _functions: FunctionDraws
     posterior_: Draws
+    n_outputs_: int = 1
+    output_names_: tuple[str, ...] = ()
+
+    def output(self, which: int | str) -> Self:
+        """Return the model of one of several outputs, as if it had been fitted by itself.
+
+        It has the spectrum of all, and does what a model of several is too wide for: it explains,
+        asks, plots and reports.
+
+        Parameters
+        ----------
+        which : int or str
+            Its position, from 0, or its name in ``output_names_``.
+
+        Raises
+        ------
+        UsageError
+            If there is no such output.
+        """
+        check_is_fitted(self)
+        names = self.output_names_
+        k = names.index(which) if which in names else which
+        if not isinstance(k, int | np.integer) or not 0 <= k < len(names):
+            raise UsageError(f"there is no output {which!r}; there is: {', '.join(names) or 'one'}")
+        one = copy.copy(self)
+        one.n_outputs_, one.output_names_ = 1, ()
+        for name in ("target_centre_", "target_scale_", "noise_std_"):
+            setattr(one, name, float(getattr(self, name)[k]))
+        one._functions = self._functions.output(int(k))
+        draws = self.posterior_
+        own = {name: draws.variables[name][:, :, k] for name in OF_OUTPUTS}
+        one.posterior_ = replace(draws, variables={**draws.variables, **own})
+        return one
 
     def sample_y(
         self,
@@ -47,19 +96,24 @@ class FunctionRegressor(
         n_draws: int = 1,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> Array:
-        """Draw new targets of each row, independent of each other given the draw: (n_draws, m)."""
+        """Draw new targets of each row, independent of each other given the draw: (n_draws, m).
+
+        Of several outputs (n_draws, m, q), in each draw of the same kernel.
+        """
         check_is_fitted(self)
         check_count("n_draws", n_draws, 1)
         rng = np.random.default_rng(entropy_of(random_state))
         Z = self._standardized(X)
         # All rows of a draw come from the same function, in whatever block they are.
-        drawn = rng.integers(len(self._functions.scales), size=n_draws)
+        functions = self._functions
+        n_functions = 2 * functions.deviations.shape[-2] * len(functions.mean)
+        drawn = rng.integers(n_functions, size=n_draws)
         parts = [self._law(Z[rows]).sample(rng, n_draws, drawn) for rows in self._blocks(Z)]
         return np.concatenate(parts, axis=1)
 
     @by_partition
     def predict_noise_std(self, X: ArrayLike) -> Array:
-        """Posterior mean of the standard deviation of the noise at rows X (m, d), shape (m,).
+        """Posterior mean of the standard deviation of the noise at rows X (m, d), (m,) or (m, q).
 
         In units of the target; the same at all rows unless the noise is "heteroscedastic".
         """
@@ -67,10 +121,14 @@ class FunctionRegressor(
         if self._functions.is_of_counts:
             raise UsageError("counts have no noise beside their own law")
         Z = self._standardized(X)
+        if self.n_outputs_ > 1:
+            return np.tile(self.noise_std_, (len(Z), 1))
         means = [self._functions.noise_stds(Z[rows]).mean(axis=1) for rows in self._blocks(Z)]
         return np.asarray(np.concatenate(means) * self.target_scale_)
 
-    def _law(self, Z: Array) -> StudentMixture | CountMixture:
+    def _law(self, Z: Array) -> Any:
+        if self.n_outputs_ > 1:
+            return SeveralLaws(tuple(self.output(k)._law(Z) for k in range(self.n_outputs_)))
         centre, locations = self._functions.locations(Z)
         if self._functions.is_of_counts:
             return self._functions.count_law(locations)
@@ -88,6 +146,7 @@ class FunctionRegressor(
     def _function_draws(
         self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
     ) -> list[Array]:
+        task_of(self)  # refuses several outputs
         scale, shift = self.target_scale_, self.target_centre_
         functions = self._functions.chosen(n_draws, rng)
         return [functions.locations(Z)[1].T[:n_draws, np.newaxis] * scale + shift for Z in parts]
@@ -116,7 +175,7 @@ class BaNKRegressor(FunctionRegressor):
 
     The spectral density of a stationary kernel is a Dirichlet-process mixture of normals;
     frequencies are drawn from their posterior, with the regression coefficients and the noise
-    integrated out. Cost is linear in the number of rows.
+    integrated out. Cost is linear in the number of rows. Several outputs learn one kernel together.
 
     Parameters
     ----------
@@ -235,6 +294,11 @@ class BaNKRegressor(FunctionRegressor):
         radians per unit of each input.
     n_frequencies_ : int
         Frequencies that were used.
+    n_outputs_ : int
+        Columns of ``y``, 1 where it is one column. Of several ``predict`` and the like have a last
+        axis, "noise_std" and coefficients of ``posterior_`` one after the draws.
+    output_names_ : tuple of str
+        Names of several outputs: columns of the frame, or y0, y1, ...
     feature_labels_ : tuple of str
         Names of the columns; x0, x1, ... where none were given.
     notes_ : tuple of str
@@ -356,8 +420,9 @@ class BaNKRegressor(FunctionRegressor):
         ----------
         X : array or frame of shape (n, d), or RowSource
             Inputs: finite numbers. What `mercer.data.open` gives is read block by block.
-        y : array of shape (n,), or str
+        y : array of shape (n,), or (n, q), or str
             Targets: finite numbers, or counts; with a RowSource, the name of their column in it.
+            Several outputs, q columns, have a function and normal noise each, and one kernel.
 
         Returns
         -------
@@ -376,6 +441,12 @@ class BaNKRegressor(FunctionRegressor):
         started = time.monotonic()
         common = self._check_arguments()
         self._forget()
+        names = names_of_outputs(y)
+        if names and self.noise != "normal":
+            raise UsageError(
+                f"y has {len(names)} columns: several outputs have normal noise; with "
+                f'noise="{self.noise}" fit a model to each'
+            )
         if self.noise == COUNTS:
             from mercer.spectral.class_fitting import fit_count_result
 
@@ -383,6 +454,7 @@ class BaNKRegressor(FunctionRegressor):
         else:
             result = fit_result(self, X, y, common, started)
         self._put(result)
+        self.output_names_ = names
         if result.judged is not None:
             self._set_errors(*result.judged, self._row_names(result.n_rows))
         self._warn_of_convergence()
@@ -391,8 +463,14 @@ class BaNKRegressor(FunctionRegressor):
     def _to_parts(self) -> ModelParts:
         from mercer.spectral.saved import parts_of
 
-        own = {"target_centre": self.target_centre_, "target_scale": self.target_scale_}
-        parts = parts_of(self, own)
+        own: dict[str, Any] = {
+            "target_centre": self.target_centre_,
+            "target_scale": self.target_scale_,
+        }
+        several: dict[str, Any] = {}
+        if self.n_outputs_ > 1:
+            own, several = {"outputs": list(self.output_names_)}, own
+        parts = parts_of(self, own, several)
         if self._is_contaminated:
             self._put_errors(parts)
         return parts
@@ -404,6 +482,7 @@ class BaNKRegressor(FunctionRegressor):
         model = cls(**parts.params)
         model._check_arguments()
         model._put(restore(parts, model))
+        model.output_names_ = tuple(parts.fields.get("outputs", ()))
         if model._is_contaminated:
             model._restore_errors(parts)
         return model
@@ -414,8 +493,16 @@ class BaNKRegressor(FunctionRegressor):
         return self._common(self.checkpoint)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
-        X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
+        how = {"multi_output": True} if names_of_outputs(y) else {}
+        X, y = self._training_data(
+            X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True, **how
+        )
         return np.asarray(X), np.asarray(y, dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.noise == "normal"
+        return tags
 
     def _settings(self, n_rows: int) -> SpectralSettings:
         """Return what is fitted to so many rows."""

@@ -183,7 +183,7 @@ def make_sampler(
     is_tuned = settings.proposals == "pcn"
     return SpectralSampler(
         rows=rows,
-        model=settings.model(rows.n_rows, d),
+        model=settings.model(rows.n_rows, d, rows.n_outputs),
         mixture=settings.mixture(found),
         start=settings.start(found),
         n_frequencies=settings.n_frequencies,
@@ -268,7 +268,7 @@ def complete(
     grams = _grams(rows, tasks, check, n_jobs, deadline)
     if grams is None:
         return None
-    model = settings.model(rows.n_rows, rows.n_inputs)
+    model = settings.model(rows.n_rows, rows.n_inputs, rows.n_outputs)
     X, y = rows.take(check)
     before = _functions(replace(model, n_rows=rows.n_rows - len(check)), tasks, grams, entropy)
     whole = [gram + _gram_of(rows, task, X, y) for gram, task in zip(grams, tasks, strict=True)]
@@ -339,7 +339,7 @@ def _functions(
         variance, drawn = law.draw(rng, model.posterior_shape, N_DEVIATIONS)
         means.append(law.mean)
         deviations.append(drawn)
-        noise.append(math.sqrt(variance))
+        noise.append(np.sqrt(variance))
     frequencies = np.stack([task.frequencies for task in tasks])
     return FunctionDraws(frequencies, np.stack(means), np.stack(deviations), np.array(noise))
 
@@ -399,15 +399,17 @@ class SpectralResult(ABC, Generic[Functions]):
 class Result(SpectralResult[FunctionDraws]):
     """A fit of numbers, with mean and standard deviation of the training targets.
 
-    Of contaminated noise also the targets as they were given and what is said of them.
+    Of contaminated noise also the targets as they were given and what is said of them. Of several
+    outputs both are (q,).
     """
 
-    target_centre: float
-    target_scale: float
+    target_centre: Any
+    target_scale: Any
     judged: tuple[Array, TargetLaws] | None = None
 
     def _own_attributes(self) -> dict[str, Any]:
         found = {"target_centre_": self.target_centre, "target_scale_": self.target_scale}
+        found["n_outputs_"] = np.size(self.target_scale)
         if self.functions.is_of_counts:
             return {**found, "dispersion_": float(self.draws.flat("dispersion").mean())}
         return {**found, "noise_std_": self.functions.mean_noise_std * self.target_scale}

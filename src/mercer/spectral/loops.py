@@ -66,7 +66,7 @@ def seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
 #
 # Matrices of the accept loop are Fortran-ordered and only their lower triangle is read. The
 # columns of frequency j are 4 j .. 4 j + 3: cosine and sine of the current one, then of the
-# proposed one; the last row belongs to the targets.
+# proposed one; the last rows belong to the q outputs.
 
 
 @compiled(nogil=True)
@@ -76,11 +76,12 @@ def assemble(gram, among, across, ridge, n_linear, joint, linear):
     ``gram`` is that of [current features, linear columns, targets], ``among`` (2 M, 2 M) and
     ``across`` (2 M, 2 M + p + 1) are products of the proposed features, with each other and
     with those columns; the ridge is added to the diagonal of current and proposed ones.
-    Written: the lower triangle of ``joint`` (4 M + 1, 4 M + 1), and ``linear`` (p, 4 M + 1),
+    Written: the lower triangle of ``joint`` (4 M + q, 4 M + q), and ``linear`` (p, 4 M + q),
     products of the linear columns with all others.
     """
-    m2 = among.shape[0]
-    last = joint.shape[0] - 1
+    m2, end = among.shape[0], 2 * among.shape[0]
+    first = m2 + n_linear
+    n_outputs = gram.shape[0] - first
     for a in range(m2):
         ja = 4 * (a // 2) + a % 2
         for b in range(a + 1):
@@ -96,14 +97,17 @@ def assemble(gram, among, across, ridge, n_linear, joint, linear):
                 joint[ja + 2, jb] = across[a, b]
             else:
                 joint[jb, ja + 2] = across[a, b]
-        joint[last, ja] = gram[m2 + n_linear, a]
-        joint[last, ja + 2] = across[a, m2 + n_linear]
+        for c in range(n_outputs):
+            joint[end + c, ja] = gram[first + c, a]
+            joint[end + c, ja + 2] = across[a, first + c]
         for k in range(n_linear):
             linear[k, ja] = gram[m2 + k, a]
             linear[k, ja + 2] = across[a, m2 + k]
-    joint[last, last] = gram[m2 + n_linear, m2 + n_linear]
-    for k in range(n_linear):
-        linear[k, last] = gram[m2 + n_linear, m2 + k]
+    for c in range(n_outputs):
+        for b in range(c + 1):
+            joint[end + c, end + b] = gram[first + c, first + b]
+        for k in range(n_linear):
+            linear[k, end + c] = gram[first + c, m2 + k]
 
 
 @compiled(nogil=True)
@@ -147,24 +151,24 @@ def select_lower(gram, among, across, is_accepted, diagonal, out):
 def gather(joint, gone, begin, kept, among_gone, across):
     """Take apart what is eliminated and what is kept.
 
-    Columns ``gone`` (g,), ascending, of ``joint`` (4 m + 1, 4 m + 1) are eliminated; ``begin``
-    is the first that is kept, the number of them comes from the shape of ``kept``, whose last
-    row is that of the targets. Written: ``kept`` (k + 1, k + 1) and ``among_gone`` (g, g), both
-    lower triangles, and ``across`` (k + 1, g).
+    Columns ``gone`` (g,), ascending, of ``joint`` (4 m + q, 4 m + q) are eliminated, those of one
+    half; ``begin`` is the first of the k columns that are kept, those of the other half. The rows
+    of the outputs are kept. Written: ``kept`` (k + q, k + q) and ``among_gone`` (g, g), both lower
+    triangles, and ``across`` (k + q, g).
     """
-    k = kept.shape[0] - 1
-    g = gone.shape[0]
-    last = joint.shape[0] - 1
+    n, g = kept.shape[0], gone.shape[0]
     is_before = gone[0] < begin
-    for b in range(k):
-        for a in range(b, k):
-            kept[a, b] = joint[begin + a, begin + b]
-        kept[k, b] = joint[last, begin + b]
-    kept[k, k] = joint[last, last]
+    k = n if is_before else 4 * (gone[0] // 4)  # of a first half; the second ends with the outputs
+    shift = joint.shape[0] - n
+    for b in range(n):
+        at = begin + b if b < k else shift + b
+        for a in range(b, n):
+            kept[a, b] = joint[begin + a if a < k else shift + a, at]
     for b in range(g):
         for a in range(b, g):
             among_gone[a, b] = joint[gone[a], gone[b]]
-        across[k, b] = joint[last, gone[b]]
+        for a in range(k, n):
+            across[a, b] = joint[shift + a, gone[b]]
     if is_before:
         for e in range(g):
             for a in range(k):
@@ -176,12 +180,13 @@ def gather(joint, gone, begin, kept, among_gone, across):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _eliminate(joint, gone, begin, n_kept):
+def _eliminate(joint, gone, begin):
     """Schur complement of a few kept columns, or a matrix of NaN where that fails."""
-    k, g = n_kept, gone.shape[0]
-    kept = np.empty((k + 1, k + 1)).T
+    g = gone.shape[0]
+    n = joint.shape[0] - 2 * g
+    kept = np.empty((n, n)).T
     L = np.empty((g, g)).T
-    T = np.empty((g, k + 1)).T
+    T = np.empty((g, n)).T
     gather(joint, gone, begin, kept, L, T)
     for j in range(g):
         for i in range(j):
@@ -194,46 +199,50 @@ def _eliminate(joint, gone, begin, n_kept):
     for j in range(g):
         for i in range(j):
             x = L[j, i]
-            for c in range(k + 1):
+            for c in range(n):
                 T[c, j] -= x * T[c, i]
         x = L[j, j]
-        for c in range(k + 1):
+        for c in range(n):
             T[c, j] /= x
-        for b in range(k + 1):
+        for b in range(n):
             x = T[b, j]
-            for a in range(b, k + 1):
+            for a in range(b, n):
                 kept[a, b] -= x * T[a, j]
     return kept
 
 
 @compiled(nogil=True, error_model="numpy")
 def _log_ratio(S, shape, rate):
-    """Log evidence ratio of proposed to current from the last 5 x 5 Schur complement.
+    """Log evidence ratio of proposed to current from the last Schur complement, 4 + q rows.
 
-    With S_o the 2 x 2 block of one of them and v_o its row of the targets, the evidence is, up to
-    a constant, -a_n log(b_0 + (S_yy - v_o' S_o^-1 v_o) / 2) - log|S_o| / 2.
+    With S_o the 2 x 2 block of one of them and v_o its row of an output, the evidence of that is,
+    up to a constant, -a_n log(b_0 + (S_yy - v_o' S_o^-1 v_o) / 2) - log|S_o| / 2.
     """
     det_old = S[0, 0] * S[1, 1] - S[1, 0] * S[1, 0]
     det_new = S[2, 2] * S[3, 3] - S[3, 2] * S[3, 2]
-    v, w = S[4, 0], S[4, 1]
-    old = (v * v * S[1, 1] - 2.0 * v * w * S[1, 0] + w * w * S[0, 0]) / det_old
-    v, w = S[4, 2], S[4, 3]
-    new = (v * v * S[3, 3] - 2.0 * v * w * S[3, 2] + w * w * S[2, 2]) / det_new
-    b_old = rate + 0.5 * (S[4, 4] - old)
-    b_new = rate + 0.5 * (S[4, 4] - new)
-    is_sound = det_old > 0.0 and b_old > 0.0
-    if not is_sound:
-        return math.nan
-    if not (det_new > 0.0 and b_new > 0.0):
-        return -math.inf  # numerically singular: never accepted
-    return -shape * math.log(b_new / b_old) - 0.5 * math.log(det_new / det_old)
+    total, is_singular = 0.0, False
+    for y in range(4, S.shape[0]):
+        v, w = S[y, 0], S[y, 1]
+        old = (v * v * S[1, 1] - 2.0 * v * w * S[1, 0] + w * w * S[0, 0]) / det_old
+        v, w = S[y, 2], S[y, 3]
+        new = (v * v * S[3, 3] - 2.0 * v * w * S[3, 2] + w * w * S[2, 2]) / det_new
+        b_old = rate + 0.5 * (S[y, y] - old)
+        b_new = rate + 0.5 * (S[y, y] - new)
+        is_sound = det_old > 0.0 and b_old > 0.0
+        if not is_sound:
+            return math.nan
+        if det_new > 0.0 and b_new > 0.0:
+            total += -shape * math.log(b_new / b_old) - 0.5 * math.log(det_new / det_old)
+        else:
+            is_singular = True  # numerically: never accepted
+    return -math.inf if is_singular else total
 
 
 @compiled(nogil=True, error_model="numpy")
 def decide_few(joint, log_uniform, shape, rate, is_accepted, log_ratio):
     """Decide m frequencies one after the other: halves, as `mercer.spectral.sampler`.
 
-    All others are eliminated from ``joint`` (4 m + 1, 4 m + 1); ``shape`` and ``rate`` are a_n
+    All others are eliminated from ``joint`` (4 m + q, 4 m + q); ``shape`` and ``rate`` are a_n
     and b_0 of the noise variance. Written: what is accepted, and the log ratios, NaN where the
     current matrix is not positive definite.
     """
@@ -247,14 +256,14 @@ def decide_few(joint, log_uniform, shape, rate, is_accepted, log_ratio):
     for j in range(h, m):
         gone[2 * (j - h)] = 4 * j
         gone[2 * (j - h) + 1] = 4 * j + 1
-    first = _eliminate(joint, gone, 0, 4 * h)
+    first = _eliminate(joint, gone, 0)
     decide_few(first, log_uniform[:h], shape, rate, is_accepted[:h], log_ratio[:h])
     gone = np.empty(2 * h, np.int64)
     for j in range(h):
         column = 4 * j + 2 if is_accepted[j] else 4 * j
         gone[2 * j] = column
         gone[2 * j + 1] = column + 1
-    second = _eliminate(joint, gone, 4 * h, 4 * (m - h))
+    second = _eliminate(joint, gone, 4 * h)
     decide_few(second, log_uniform[h:], shape, rate, is_accepted[h:], log_ratio[h:])
 
 
@@ -292,7 +301,7 @@ def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
         gone[2 * (j - h) + 1] = 4 * j + 1
     first = np.empty((K, 4 * h + 1, 4 * h + 1))
     for k in range(K):
-        first[k] = _eliminate(joints[k], gone, 0, 4 * h)
+        first[k] = _eliminate(joints[k], gone, 0)
     decide_few_together(first, log_uniform[:h], is_accepted[:h], log_ratio[:h])
     gone = np.empty(2 * h, np.int64)
     for j in range(h):
@@ -301,7 +310,7 @@ def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
         gone[2 * j + 1] = column + 1
     second = np.empty((K, 4 * (m - h) + 1, 4 * (m - h) + 1))
     for k in range(K):
-        second[k] = _eliminate(joints[k], gone, 4 * h, 4 * (m - h))
+        second[k] = _eliminate(joints[k], gone, 4 * h)
     decide_few_together(second, log_uniform[h:], is_accepted[h:], log_ratio[h:])
 
 

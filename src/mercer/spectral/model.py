@@ -16,6 +16,11 @@ mu_n = Lambda_n^-1 F'y, a_n = a_0 + n / 2, b_n = b_0 + (y'y - y'F Lambda_n^-1 F'
 b_n comes from the last pivot of the Cholesky factor of [F, y]'[F, y] with Lambda_0 added: no
 difference of large numbers.
 
+**Several outputs.** Given W and Lambda_0 each column of Y (n, q) has a regression of its own, with
+its own beta, gamma and s2: log evidences add. Lambda_n is that of all, and one factor is enough:
+b_n of output k is half the sum of squares of row k in the last block of that of [F, Y]'[F, Y]. The
+amplitude of each output is its own, s2 / ridge; its ratio to the noise is that of all.
+
 **Deviation.** The paper prints a prior N(mu_beta, sigma I) for beta in one place and Lambda_0 = I/2
 relative to the noise in another; only the second gives eq. (11).
 """
@@ -70,7 +75,7 @@ class Probe:
         return feature_kernel(frequencies, self.lags)
 
     def function(self, frequencies: Array, coef: Array) -> Array:
-        """Function values at the rows, standardised, shape (20,)."""
+        """Function values at the rows, standardised, shape (20,) or (q, 20)."""
         return np.asarray(coef @ design(frequencies, self.rows, self.has_linear_part))
 
 
@@ -130,6 +135,7 @@ class RegressionModel:
     noise_rate: float
     ridge_prior: GammaPrior | None
     linear_prior: GammaPrior
+    n_outputs: int = 1
 
     @property
     def posterior_shape(self) -> float:
@@ -153,8 +159,12 @@ class RegressionModel:
         least = (1.0 + 1e-9) * lowest_ridge(self.n_rows)
         return ridge if self.ridge_prior is None else max(ridge, least)
 
+    def added(self, prior_precisions: Array) -> Array:
+        """Return what the diagonal of [F, Y]'[F, Y] takes: Lambda_0, then 2 b_0 of each output."""
+        return np.append(prior_precisions, np.full(self.n_outputs, 2.0 * self.noise_rate))
+
     def log_evidence(self, log_det_ratio: float, rate: float) -> float:
-        """log p(y | W) in nats, from log|Lambda_n| - log|Lambda_0| and the rate b_n."""
+        """log p(y | W) of an output, in nats, from log|Lambda_n| - log|Lambda_0| and its b_n."""
         a0, an = self.noise_shape, self.posterior_shape
         constant = -0.5 * self.n_rows * math.log(2.0 * math.pi) + math.lgamma(an) - math.lgamma(a0)
         ratio = a0 * math.log(self.noise_rate) - an * math.log(rate) - 0.5 * log_det_ratio
@@ -163,18 +173,20 @@ class RegressionModel:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """The law of the coefficients given frequencies and precisions."""
+    """The law of the coefficients given frequencies and precisions; q outputs are a first axis."""
 
     mean: Array  # mu_n, (2 M + p,)
     factor: Array  # lower Cholesky factor of Lambda_n, Fortran-ordered
-    rate: float  # b_n
+    rate: Any  # b_n: a float, or (q,)
     log_evidence: float  # nats
 
-    def draw(self, rng: np.random.Generator, posterior_shape: float, n: int) -> tuple[float, Array]:
+    def draw(self, rng: np.random.Generator, posterior_shape: float, n: int) -> tuple[Any, Array]:
         """Draw the noise variance and, given it, n deviations beta - mu_n, shape (n, 2 M + p)."""
-        noise_variance = self.rate / rng.gamma(posterior_shape)
-        z = rng.standard_normal((len(self.mean), n))
-        return noise_variance, math.sqrt(noise_variance) * self.deviations(z).T
+        outputs = np.shape(self.rate)
+        noise_variance = self.rate / rng.gamma(posterior_shape, size=outputs or None)
+        z = rng.standard_normal((self.mean.shape[-1], n * math.prod(outputs)))
+        deviations = self.deviations(z).T.reshape(*outputs, n, -1)
+        return noise_variance, np.sqrt(noise_variance)[..., np.newaxis, np.newaxis] * deviations
 
     def deviations(self, z: Array) -> Array:
         """Turn standard normals (2 M + p, k) into draws of beta - mu_n for s2 = 1."""
@@ -186,10 +198,12 @@ def coefficients(model: RegressionModel, gram: Array, prior_precisions: Array) -
     """Solve the regression from [F, y]'[F, y]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
     factor = factorise(_bordered(model, gram, prior_precisions))
-    inner, solved = np.asfortranarray(factor[:m, :m]), factor[m, :m]
+    inner, solved = np.asfortranarray(factor[:m, :m]), factor[m:, :m].T
     mean, _ = lapack.dtrtrs(inner, solved, lower=1, trans=1)
-    rate, evidence = _rate_and_evidence(model, factor, prior_precisions)
-    return Coefficients(np.asarray(mean), inner, rate, evidence)
+    rates, evidence = _rates_and_evidence(model, factor, prior_precisions)
+    if model.n_outputs == 1:
+        return Coefficients(np.asarray(mean)[:, 0], inner, rates[0], evidence)
+    return Coefficients(np.ascontiguousarray(mean.T), inner, np.array(rates), evidence)
 
 
 def evidence_of_products(model: RegressionModel, gram: Array, prior_precisions: Array) -> float:
@@ -202,15 +216,14 @@ def evidence_of_choice(
 ) -> float:
     """Log evidence in nats where some frequencies (M,) are replaced by new ones, as `select`."""
     bordered = np.empty(gram.shape, order="F")
-    diagonal = np.append(priors, 2.0 * model.noise_rate)
-    select_lower(gram, products.among, products.across, took, diagonal, bordered)
+    select_lower(gram, products.among, products.across, took, model.added(priors), bordered)
     return _evidence_of_bordered(model, bordered, priors)
 
 
 def _bordered(model: RegressionModel, gram: Array, priors: Array) -> Array:
     """Add the prior's precisions, and the rate of the noise, to the diagonal of the products."""
     bordered = np.array(gram, order="F")
-    bordered.flat[:: len(gram) + 1] += np.append(priors, 2.0 * model.noise_rate)
+    bordered.flat[:: len(gram) + 1] += model.added(priors)
     return bordered
 
 
@@ -219,16 +232,17 @@ def _evidence_of_bordered(model: RegressionModel, bordered: Array, priors: Array
         factor = factorise(bordered)
     except NumericalError:
         return -math.inf
-    return _rate_and_evidence(model, factor, priors)[1]
+    return _rates_and_evidence(model, factor, priors)[1]
 
 
-def _rate_and_evidence(
+def _rates_and_evidence(
     model: RegressionModel, factor: Array, prior_precisions: Array
-) -> tuple[float, float]:
-    pivots = factor.diagonal()
-    rate = 0.5 * float(pivots[-1]) ** 2
-    log_det_ratio = 2.0 * np.log(pivots[:-1]).sum() - np.log(prior_precisions).sum()
-    return rate, model.log_evidence(float(log_det_ratio), rate)
+) -> tuple[list[float], float]:
+    m = len(prior_precisions)
+    log_det_ratio = 2.0 * np.log(factor.diagonal()[:m]).sum() - np.log(prior_precisions).sum()
+    rows = (factor[m + k, m : m + k + 1] for k in range(len(factor) - m))
+    rates = [0.5 * sum(float(each) ** 2 for each in row) for row in rows]
+    return rates, sum(model.log_evidence(float(log_det_ratio), rate) for rate in rates)
 
 
 # Draws of the ridge precision with all coefficients and the noise integrated out.
@@ -247,15 +261,15 @@ _MOST_STEPS_OUT = 20
 class RidgeDensity:
     """Log posterior density of log ridge, up to a constant.
 
-    ``diagonal`` and ``off`` are tridiagonal T = Q'AQ, ``b`` is Q'c, with A, c and ``target``
-    what is left of Phi'Phi, Phi'y and y'y once the linear part is eliminated; ``shape`` and
-    ``rate`` are a_n and b_0.
+    ``diagonal`` and ``off`` are tridiagonal T = Q'AQ, ``b`` (q, 2 M) is Q'c, with A, c and
+    ``target`` (q,) what is left of Phi'Phi, Phi'y and y'y of each output once the linear part is
+    eliminated; ``shape`` and ``rate`` are a_n and b_0.
     """
 
     diagonal: Array
     off: Array
     b: Array
-    target: float
+    target: Array
     shape: float
     rate: float
     prior: GammaPrior
@@ -266,35 +280,40 @@ class RidgeDensity:
         ridge = math.exp(log_ridge)
         if not self.lowest <= ridge <= RIDGE_LIMITS[1]:
             return -math.inf
-        log_det, quadratic = tridiagonal_evidence(self.diagonal, self.off, self.b, ridge)
-        noise_rate = self.rate + 0.5 * (self.target - quadratic)
-        if not (noise_rate > 0.0 and math.isfinite(log_det)):
-            return -math.inf
-        evidence = -0.5 * log_det - self.shape * math.log(noise_rate)
-        evidence += 0.5 * len(self.diagonal) * log_ridge
-        return float(evidence + self.prior.shape * log_ridge - self.prior.rate * ridge)
+        total = 0.0
+        for b, target in zip(self.b, self.target, strict=True):
+            log_det, quadratic = tridiagonal_evidence(self.diagonal, self.off, b, ridge)
+            noise_rate = self.rate + 0.5 * (target - quadratic)
+            if not (noise_rate > 0.0 and math.isfinite(log_det)):
+                return -math.inf
+            evidence = -0.5 * log_det - self.shape * math.log(noise_rate)
+            total += evidence + 0.5 * len(self.diagonal) * log_ridge
+        return float(total + self.prior.shape * log_ridge - self.prior.rate * ridge)
 
 
 def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) -> RidgeDensity:
-    """Prepare the density of the ridge from [Phi, H, y]'[Phi, H, y]."""
+    """Prepare the density of the ridge from [Phi, H, Y]'[Phi, H, Y]."""
     prior = model.ridge_prior
     if prior is None:
         raise ValueError("the ridge is fixed")
-    reduced = reduce_products(gram, model.linear_precisions(linear_precision))
+    precisions = model.linear_precisions(linear_precision)
+    reduced = reduce_products(gram, precisions, model.n_outputs)
     return RidgeDensity(
         *reduced, model.posterior_shape, model.noise_rate, prior, lowest_ridge(model.n_rows)
     )
 
 
-def reduce_products(gram: Array, linear_precisions: Array) -> tuple[Array, Array, Array, float]:
-    """Eliminate the linear part of [Phi, H, y]'[Phi, H, y], bring the rest to tridiagonal form.
+def reduce_products(
+    gram: Array, linear_precisions: Array, n_outputs: int = 1
+) -> tuple[Array, Array, Array, Array]:
+    """Eliminate the linear part of [Phi, H, Y]'[Phi, H, Y], bring the rest to tridiagonal form.
 
     Returns diagonal, off, b and target of `RidgeDensity`; a `NumericalError` where the linear
     part is collinear to working precision.
     """
     p = len(linear_precisions)
-    m = len(gram) - p - 1
-    features = [*range(m), len(gram) - 1]
+    m = len(gram) - p - n_outputs
+    features = [*range(m), *range(m + p, len(gram))]
     left = np.asfortranarray(gram[np.ix_(features, features)])
     if p:
         inner = np.array(gram[m : m + p, m : m + p], order="F")
@@ -303,15 +322,16 @@ def reduce_products(gram: Array, linear_precisions: Array) -> tuple[Array, Array
         solved = blas.dtrsm(1.0, factorise(inner), across, lower=1)
         left = blas.dsyrk(-1.0, solved, beta=1.0, c=left, trans=1, lower=1, overwrite_c=1)
     packed, diagonal, off, tau, info = lapack.dsytrd(np.asfortranarray(left[:m, :m]), lower=1)
-    b = np.array(left[m, :m])
+    b = np.array(left[m:, :m], order="C")
     if m > 1 and info == 0:
         reflectors = np.asfortranarray(packed[1:, :-1])
-        column = b[1:, np.newaxis]
-        rotated, _, info = lapack.dormqr("L", "T", reflectors, tau, column, max(1, 64))
-        b[1:] = rotated[:, 0]
+        columns = b[:, 1:].T
+        room = max(n_outputs, 64)
+        rotated, _, info = lapack.dormqr("L", "T", reflectors, tau, columns, room)
+        b[:, 1:] = rotated.T
     if info != 0:
         raise NumericalError(f"reduction to tridiagonal form failed ({info})")
-    return diagonal, off, b, float(left[m, m])
+    return diagonal, off, b, left.diagonal()[m:]
 
 
 def draw_ridge(rng: np.random.Generator, density: Callable[[float], float], ridge: float) -> float:
@@ -689,9 +709,9 @@ class Scales:
 def fitted_values(
     rng: np.random.Generator, X: Array, y: Array, model: RegressionModel, found: Scales
 ) -> Array:
-    """Fit features drawn at the scales found to rows; the function at these, shape (n,)."""
+    """Fit features drawn at the scales found to rows; the function at these, shape of y."""
     _, F, law = _first_law(rng, X, y, model, found)
-    return np.asarray(law.mean @ F)
+    return np.asarray((law.mean @ F).T)
 
 
 def _first_law(
@@ -699,7 +719,7 @@ def _first_law(
 ) -> tuple[Array, Array, Coefficients]:
     W = rng.standard_normal((N_FREQUENCIES, X.shape[1])) * found.scales
     F = design(W, X, model.n_linear > 0)
-    bordered = np.concatenate([F, y[np.newaxis]])
+    bordered = np.vstack([F, y.T])
     prior = model.prior_precisions(2 * len(W), found.ridge, 1.0)
     return W, F, coefficients(model, bordered @ bordered.T, prior)
 

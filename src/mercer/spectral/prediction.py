@@ -8,7 +8,8 @@ posterior; mu_n + e and mu_n - e are draws of the coefficients, so that
 mixed over draws and signs is the posterior predictive law: 2 k normals a draw. Its mean is that of
 phi(x)'mu_n, with the coefficients integrated out. Student's t noise makes these Student's t;
 contaminated noise, of which new targets have that of the right ones, four normals in place of one;
-heteroscedastic noise has a variance s2 exp(g(x)) in place of s2.
+heteroscedastic noise has a variance s2 exp(g(x)) in place of s2. Several outputs have the
+frequencies of a draw in common, and coefficients and s2 of their own.
 Of counts phi(x)'(mu_n +- e) is the logarithm of the mean of a negative binomial.
 """
 
@@ -38,9 +39,16 @@ Array = NDArray[np.float64]
 _LOG_MEANS: Final = (-690.0, 34.5)  # of counts: within what `CountMixture` takes
 
 
+#: Variables of draws that have an axis of outputs, where there are several.
+OF_OUTPUTS: Final = ("noise_std", "function", "coef_mean", "coef_deviation")
+
+
 @dataclass(frozen=True, eq=False)
 class FunctionDraws:
-    """Draws of the regression function, on standardised inputs and targets."""
+    """Draws of the regression function, on standardised inputs and targets.
+
+    Of several outputs those of all: an axis of q after the first in the next three.
+    """
 
     frequencies: Array  # (S, M, d)
     mean: Array  # (S, 2 M + p)
@@ -58,7 +66,12 @@ class FunctionDraws:
     @property
     def has_linear_part(self) -> bool:
         """Whether there are coefficients beyond those of the features."""
-        return bool(self.mean.shape[1] > 2 * self.frequencies.shape[1])
+        return bool(self.mean.shape[-1] > 2 * self.frequencies.shape[1])
+
+    def output(self, k: int) -> FunctionDraws:
+        """Return those of one of several outputs."""
+        own = self.mean[:, k], self.deviations[:, k], self.noise_std[:, k]
+        return FunctionDraws(self.frequencies, *own)
 
     @property
     def scales(self) -> Array:
@@ -107,9 +120,9 @@ class FunctionDraws:
         return StudentMixture(locations, self.scales, weights, df, has_own_variances=True)
 
     @property
-    def mean_noise_std(self) -> float:
-        """Posterior mean of the standard deviation of the noise."""
-        return float(self._noise_stds.mean())
+    def mean_noise_std(self) -> Any:
+        """Posterior mean of the standard deviation of the noise: a float, or (q,)."""
+        return self._noise_stds.mean(axis=0)[()]
 
     @property
     def _noise_stds(self) -> Array:
@@ -118,12 +131,12 @@ class FunctionDraws:
         return np.asarray(self.noise_std * np.sqrt(self.noise_df / (self.noise_df - 2.0)))
 
     def expected(self, X: Array) -> Array:
-        """Posterior mean at rows X (m, d), shape (m,)."""
+        """Posterior mean at rows X (m, d), shape (m,), or (m, q) of several outputs."""
         if self.is_of_counts:
             return self.locations(X)[0]
-        total = np.zeros(len(X))
+        total = np.zeros((len(X), *self.mean.shape[1:-1]))
         for i in range(len(self.mean)):
-            total += self.mean[i] @ self._design(i, X)
+            total += (self.mean[i] @ self._design(i, X)).T
         return total / len(self.mean)
 
     def locations(self, X: Array) -> tuple[Array, Array]:
@@ -163,6 +176,46 @@ class FunctionDraws:
 
     def _design(self, i: int, X: Array) -> Array:
         return design(self.frequencies[i], X, self.has_linear_part)
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralLaws:
+    """Laws of q outputs at m rows, each by itself; answers have outputs as their last axis."""
+
+    laws: tuple[StudentMixture, ...]
+
+    @property
+    def mean(self) -> Array:
+        """Mean, shape (m, q)."""
+        return np.column_stack([law.mean for law in self.laws])
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation, shape (m, q)."""
+        return np.column_stack([law.std for law in self.laws])
+
+    def log_density(self, y: ArrayLike) -> Array:
+        """Log density of targets (m, q) of each output by itself, in nats."""
+        pairs = zip(self.laws, np.asarray(y).T, strict=True)
+        return np.column_stack([law.log_density(each) for law, each in pairs])
+
+    def pit(self, y: ArrayLike) -> Array:
+        """Probability of values below targets (m, q)."""
+        pairs = zip(self.laws, np.asarray(y).T, strict=True)
+        return np.column_stack([law.pit(each) for law, each in pairs])
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Ends of the central intervals, both (m, q)."""
+        lower, upper = zip(*(law.interval(level) for law in self.laws), strict=True)
+        return np.column_stack(lower), np.column_stack(upper)
+
+    def sample(
+        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
+    ) -> Array:
+        """Draw new targets (n, m, q): in one draw those of all outputs have the same kernel."""
+        if chosen is None:
+            chosen = rng.integers(len(self.laws[0].weights), size=n)
+        return np.stack([law.sample(rng, n, chosen) for law in self.laws], axis=-1)
 
 
 def spread(n_total: int, n: int) -> NDArray[np.int64]:

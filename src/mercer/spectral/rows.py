@@ -6,6 +6,7 @@ The sampler asks them for products of features, plain or weighted, and for nothi
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ class TargetTransform(Protocol):
     """From targets as they are given to what is fitted."""
 
     def transform(self, y: Array) -> Array:
-        """Transform targets, shape (n,)."""
+        """Transform targets, shape (n,), or (n, q) of several outputs."""
 
 
 def some_positions(rng: np.random.Generator, n_rows: int, limit: int) -> NDArray[np.int64]:
@@ -41,6 +42,11 @@ def some_positions(rng: np.random.Generator, n_rows: int, limit: int) -> NDArray
     if n_rows <= limit:
         return np.arange(n_rows)
     return np.sort(rng.choice(n_rows, limit, replace=False))
+
+
+def outputs_of(y: Array) -> int:
+    """Return the number q of outputs of targets (n,) or (n, q)."""
+    return math.prod(y.shape[1:])
 
 
 class RowSum(Protocol):
@@ -109,6 +115,11 @@ class TrainingRows(ABC):
     def n_inputs(self) -> int:
         """Number d of inputs."""
 
+    @property
+    def n_outputs(self) -> int:
+        """Number q of outputs."""
+        return 1
+
     @abstractmethod
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Inputs (b, d) and targets (b,) in the order of the rows; the same blocks each time."""
@@ -124,7 +135,8 @@ class TrainingRows(ABC):
 
     def products(self, new: Array, old: Array | None = None) -> Products:
         """Products of new features with each other and with [old features, H, y]: one pass."""
-        make = functools.partial(feature_products, new, old, self.n_linear + 1, self.device)
+        n_columns = self.n_linear + self.n_outputs
+        make = functools.partial(feature_products, new, old, n_columns, self.device)
         return make().products(self.sums([make])[0])
 
     def gram(self, frequencies: Array) -> Array:
@@ -133,7 +145,7 @@ class TrainingRows(ABC):
 
     def grams(self, frequencies: Sequence[Array], deadline: float | None = None) -> list[Array]:
         """Gram matrices of sets of frequencies in one pass; `LateError` after a deadline."""
-        given = self.n_linear + 1, self.device
+        given = self.n_linear + self.n_outputs, self.device
         makers = [functools.partial(GramSum, each, *given) for each in frequencies]
         totals = self.sums(makers, deadline)
         return [make().gram(total) for make, total in zip(makers, totals, strict=True)]
@@ -151,7 +163,7 @@ class TrainingRows(ABC):
 
 def _columns(has_linear_part: bool, X: Array, y: Array) -> Array:
     given = [np.ones((1, len(X))), X.T] if has_linear_part else []
-    return np.concatenate([*given, y[np.newaxis]])
+    return np.vstack([*given, y.T])
 
 
 def _without(
@@ -162,7 +174,11 @@ def _without(
         low, high = np.searchsorted(left_out, (position, position + len(X)))
         gone, term = left_out[low:high] - position, position // ROWS_PER_TERM
         position += len(X)
-        yield (term, np.delete(X, gone, axis=0), np.delete(y, gone)) if len(gone) else (term, X, y)
+        yield (
+            (term, np.delete(X, gone, axis=0), np.delete(y, gone, axis=0))
+            if len(gone)
+            else (term, X, y)
+        )
 
 
 def _add_all(
@@ -226,6 +242,11 @@ class MemoryRows(TrainingRows):
     def n_inputs(self) -> int:
         """Number d of inputs."""
         return int(self.X.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number q of outputs."""
+        return outputs_of(self.y)
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Slices of the arrays."""
@@ -311,6 +332,11 @@ class RowsWithout(TrainingRows):
     def n_inputs(self) -> int:
         """Number d of inputs."""
         return self.rows.n_inputs
+
+    @property
+    def n_outputs(self) -> int:
+        """Number q of outputs."""
+        return self.rows.n_outputs
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """The blocks of the rows, each without what is left out of it."""
@@ -686,7 +712,7 @@ class Table(ABC):
 
     @abstractmethod
     def targets(self) -> Array:
-        """All targets as they are given, shape (n,)."""
+        """All targets as they are given, shape (n,), or (n, q) of several outputs."""
 
     @abstractmethod
     def refusal(self, row: int, words: str) -> DataError:

@@ -269,16 +269,19 @@ def join(gram: Array, among: Array, across: Array, ridge: float, linear_precisio
     """Lay out all products for `decide`, what is always in the model eliminated.
 
     Arguments are those of `mercer.spectral.loops.assemble`, and the prior precisions (p,) of
-    the coefficients of the linear columns. Returns the lower triangle (4 M + 1, 4 M + 1),
-    Fortran-ordered.
+    the coefficients of the linear columns. Returns the lower triangle (4 M + q, 4 M + q) for q
+    outputs, Fortran-ordered.
     """
-    p, width = len(linear_precisions), 2 * len(among) + 1
+    p = len(linear_precisions)
+    n_outputs = len(gram) - len(among) - p
+    width = 2 * len(among) + n_outputs
     joint = np.empty((width, width), order="F")
     linear = np.empty((p, width), order="F")
     assemble(gram, among, across, ridge, p, joint, linear)
     if p == 0:
         return joint
-    inner = np.array(gram[-p - 1 : -1, -p - 1 : -1], order="F")
+    of_linear = slice(len(among), len(among) + p)
+    inner = np.array(gram[of_linear, of_linear], order="F")
     inner[np.arange(p), np.arange(p)] += linear_precisions
     solved = blas.dtrsm(1.0, factorise(inner), linear, lower=1, overwrite_b=1)
     reduced: Array = blas.dsyrk(-1.0, solved, beta=1.0, c=joint, trans=1, lower=1, overwrite_c=1)
@@ -288,11 +291,12 @@ def join(gram: Array, among: Array, across: Array, ridge: float, linear_precisio
 def decide(joint: Array, log_uniform: Array, shape: float, rate: float) -> Decisions:
     """Accept or reject each proposal in its turn.
 
-    ``joint`` (4 M + 1, 4 M + 1) holds products, Fortran-ordered, lower triangle; columns 4 j, 4
+    ``joint`` (4 M + q, 4 M + q) holds products, Fortran-ordered, lower triangle; columns 4 j, 4
     j + 1 are the current features of frequency j, 4 j + 2, 4 j + 3 the proposed ones, the ridge
-    on the diagonal of both; the last row belongs to the targets. What is always in the model
+    on the diagonal of both; the last rows belong to the q outputs. What is always in the model
     has been eliminated. ``shape`` and ``rate`` are a_n = a_0 + n / 2 and b_0 of the noise
-    variance. A `NumericalError` where the current features are collinear to working precision.
+    variance of each. A `NumericalError` where the current features are collinear to working
+    precision.
     """
 
     def few(joints: tuple[Array, ...], log_uniform: Array, found: Decisions) -> None:
@@ -342,10 +346,10 @@ def _eliminate(joint: Array, other: slice, is_accepted: NDArray[np.bool_], half:
     """Return the Schur complement of one half, the other one standing as it does now."""
     first = 4 * np.arange(other.start, other.stop) + 2 * is_accepted
     gone = (first[:, np.newaxis] + np.arange(2)).ravel()
-    k, g = 4 * (half.stop - half.start), len(gone)
-    kept = np.empty((k + 1, k + 1), order="F")
+    k, g = len(joint) - 4 * len(is_accepted), len(gone)  # the outputs are kept
+    kept = np.empty((k, k), order="F")
     among = np.empty((g, g), order="F")
-    across = np.empty((k + 1, g), order="F")
+    across = np.empty((k, g), order="F")
     gather(joint, gone, 4 * half.start, kept, among, across)
     factor = factorise(among)
     solved = blas.dtrsm(1.0, factor, across, side=1, lower=1, trans_a=1, overwrite_b=1)
@@ -375,9 +379,9 @@ def decide_groups(
 class CoefDraw:
     """The law of the coefficients given all else, and k draws from it."""
 
-    mean: Array  # mu_n, (2 M + p,)
+    mean: Array  # mu_n, (2 M + p,); of this and the next q outputs are a first axis
     deviations: Array  # (k, 2 M + p), draws of beta - mu_n; mu_n - deviation is a draw as well
-    noise_variance: float  # s2
+    noise_variance: Any  # s2: a float, or (q,)
     log_evidence: float  # log p(y | W, ridge, linear precision), in nats
 
 
@@ -395,7 +399,7 @@ class SpectralState:
     """Where the chain stands."""
 
     frequencies: Array  # (M, d)
-    gram: Array  # [Phi, H, y]'[Phi, H, y] of these frequencies; weighted, if the noise is a mixture
+    gram: Array  # [Phi, H, Y]'[Phi, H, Y] of these frequencies; weighted, if the noise is a mixture
     ridge: float
     linear_precision: float
     mixture: MixtureState
@@ -551,10 +555,12 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         name, log_density = _log_density(state)
         found = {
             name: np.array(log_density),
-            "noise_std": np.array(math.sqrt(coef.noise_variance)),
+            "noise_std": np.asarray(np.sqrt(coef.noise_variance)),
             "n_components": np.array(mixture.n_components),
             "kernel": self.probe.kernel(state.frequencies),
-            "function": self.probe.function(state.frequencies, coef.mean + coef.deviations[0]),
+            "function": self.probe.function(
+                state.frequencies, coef.mean + coef.deviations[..., 0, :]
+            ),
             "ridge_precision": np.array(state.ridge),
             "linear_precision": np.array(state.linear_precision),
             "concentration": np.array(mixture.concentration),
@@ -691,10 +697,11 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         noise_variance, deviations = law.draw(rng, model.posterior_shape, self.n_deviations)
         draw = CoefDraw(law.mean, deviations, noise_variance, law.log_evidence)
         if model.n_linear > 1:
-            slopes = (law.mean + deviations[0])[n_features + 1 :]
+            slopes = (law.mean + deviations[..., 0, :])[..., n_features + 1 :]
             prior = model.linear_prior
-            rate = prior.rate + 0.5 * float(slopes @ slopes) / noise_variance
-            linear_precision = rng.gamma(prior.shape + 0.5 * len(slopes)) / rate
+            squares = np.vecdot(slopes, slopes)
+            rate = prior.rate + float(np.sum(0.5 * squares / noise_variance))
+            linear_precision = rng.gamma(prior.shape + 0.5 * slopes.size) / rate
         return SpectralState(
             W, gram, ridge, float(linear_precision), mixture, draw, self.rows_now.n_rows
         )
@@ -704,10 +711,10 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         mixture, signs = self.mixture.step(rng, state.mixture, state.frequencies)
         factors = np.ones(len(state.gram))
         factors[1 : 2 * len(signs) : 2] = signs
-        coef = state.coef
+        coef, of_coef = state.coef, factors[: state.coef.mean.shape[-1]]
         turned = CoefDraw(
-            coef.mean * factors[:-1],
-            coef.deviations * factors[:-1],
+            coef.mean * of_coef,
+            coef.deviations * of_coef,
             coef.noise_variance,
             coef.log_evidence,
         )

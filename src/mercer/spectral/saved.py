@@ -21,7 +21,16 @@ from mercer.estimation.model_file import (
     restore_common,
 )
 from mercer.likelihoods.label_noise import N_KINDS
-from mercer.posterior.schema import TARGET, Array, Fields, Sizes, Whole, check_arrays
+from mercer.posterior.schema import (
+    TARGET,
+    Array,
+    Fields,
+    ListOf,
+    Sizes,
+    Text,
+    Whole,
+    check_arrays,
+)
 from mercer.spectral.class_fitting import MOST_CLASSES, ClassDraws, ClassResult, class_draws
 from mercer.spectral.fitting import Result
 from mercer.spectral.model import COUNTS, MOST_LOG, Scales
@@ -99,6 +108,19 @@ _FEW_CLASSES = {
 _FEW_THRESHOLDS = {"functions/thresholds": Array(("n_few", "T"), *_COEF)}
 
 
+# Of several outputs an axis of q more.
+_OUTPUTS = Fields({"outputs": ListOf(Text(), size="q", least=2)}, is_closed=False)
+_TARGETS = dict.fromkeys(("target_centre", "target_scale"), Array(("q",)))
+
+
+def _of_outputs(rules: Mapping[str, Array], after: int) -> dict[str, Array]:
+    """Have an axis of outputs after the first axes, of draws."""
+    return {
+        name: replace(rule, axes=(*rule.axes[:after], "q", *rule.axes[after:]))
+        for name, rule in rules.items()
+    }
+
+
 def parts_of(
     model: Any, values: dict[str, Any] | None = None, arrays: dict[str, NDArray[Any]] | None = None
 ) -> ModelParts:
@@ -155,19 +177,30 @@ def restore(parts: ModelParts, model: Any) -> Result:
     """Put the parts together again, and give ``model`` what scikit-learn's checks had set."""
     common, values = restore_common(parts), parts.fields
     _FIELDS.check(values, "fields", {})
-    TARGET.check(values, "fields", {})
     settings = model._settings(values["n_training_rows"])
     sizes: Sizes = {"d": len(common.feature_labels)}
     _check_spectra(parts, sizes, settings)
-    spread = {} if settings.noise == COUNTS else _NOISE_STD
-    check_arrays(parts.arrays, _NUMBERS | spread | _OF_NOISE[settings.noise], sizes)
+    own, few = _NUMBERS | ({} if settings.noise == COUNTS else _NOISE_STD), _FEW_NUMBERS
+    if "outputs" in values:
+        require(settings.noise == "normal", "outputs")
+        _OUTPUTS.check(values, "fields", sizes)
+        check_arrays(parts.arrays, _TARGETS, sizes)
+        targets = {name: parts.arrays[name] for name in _TARGETS}
+        for pair in zip(*targets.values(), strict=True):
+            TARGET.check(dict(zip(targets, map(float, pair), strict=True)), "fields", {})
+        values = {**values, **targets}
+        kept = {"functions/frequencies": few["functions/frequencies"]}
+        own, few = _of_outputs(own, 2), _of_outputs(few, 1) | kept
+    else:
+        TARGET.check(values, "fields", {})
+    check_arrays(parts.arrays, own | _OF_NOISE[settings.noise], sizes)
     if settings.noise == "heteroscedastic":
         coef = Array((*_DRAW, 2 * sizes["Q"] + 1), *_COEF)
         check_arrays(parts.arrays, {"draws/noise_coef": coef}, sizes)
         ends = parts.arrays.get("draws/noise_range", np.zeros(2))
         require(bool((ends[..., 0] <= ends[..., 1]).all()), "draws/noise_range")
     common.put_into(model)
-    functions = _functions(parts, function_draws(common.draws), _FEW_NUMBERS, sizes)
+    functions = _functions(parts, function_draws(common.draws), few, sizes)
     centre, scale = values["target_centre"], values["target_scale"]
     shared = _shared(parts, common, settings, functions)
     return Result(**shared, target_centre=centre, target_scale=scale)

@@ -36,7 +36,7 @@ from mercer.spectral.model import (
     fitted_values,
     ridge_density,
 )
-from mercer.spectral.rows import some_positions
+from mercer.spectral.rows import outputs_of, some_positions
 from mercer.spectral.sampler import Start
 
 Array = NDArray[np.float64]
@@ -91,7 +91,10 @@ PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay wher
 
 @dataclass(frozen=True, eq=False)
 class EvidenceOfScales:
-    """Log evidence of (log c, log ridge) for frequencies W0 (M, d), and its gradient."""
+    """Log evidence of (log c, log ridge) for frequencies W0 (M, d), and its gradient.
+
+    Of several outputs y is (n, q): the sum of theirs.
+    """
 
     X: Array
     y: Array
@@ -104,20 +107,24 @@ class EvidenceOfScales:
         model, m2 = self.model, 2 * len(self.frequencies)
         W, ridge = self.frequencies * np.exp(theta[:-1]), float(np.exp(theta[-1]))
         F = design(W, self.X, model.n_linear > 0)
-        bordered = np.concatenate([F, self.y[np.newaxis]])
+        bordered = np.vstack([F, self.y.T])
         prior = model.prior_precisions(m2, ridge, self.linear_precision)
         law = coefficients(model, bordered @ bordered.T, prior)
         inverse, info = lapack.dpotri(law.factor, lower=1)
         if info != 0:
             raise NumericalError(f"the inverse of a matrix of order {len(F)} failed ({info})")
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        gain = model.posterior_shape / law.rate
-        residual = self.y - law.mean @ F
-        D = gain * np.outer(law.mean[:m2], residual) - inverse[:m2] @ F
+        q, means = model.n_outputs, np.atleast_2d(law.mean)[:, :m2]
+        gains = model.posterior_shape / np.atleast_1d(law.rate)
+        residuals = np.atleast_2d(self.y.T - law.mean @ F)
+        pulls = (
+            gain * np.outer(*each) for gain, *each in zip(gains, means, residuals, strict=True)
+        )
+        D = sum(pulls) - q * (inverse[:m2] @ F)
         weights = D[1::2] * F[0:m2:2] - D[0::2] * F[1:m2:2]
         by_scale = np.sum(W * (weights @ self.X), axis=0)
-        mu = law.mean[:m2]
-        by_ridge = len(W) - 0.5 * ridge * (np.trace(inverse[:m2, :m2]) + gain * float(mu @ mu))
+        squares = float(gains @ np.vecdot(means, means))
+        by_ridge = q * len(W) - 0.5 * ridge * (q * np.trace(inverse[:m2, :m2]) + squares)
         return law.log_evidence, np.append(by_scale, by_ridge)
 
 
@@ -207,11 +214,12 @@ class SpectralSettings:
         """Whether start and base measure take their scale from the data."""
         return self.frequency_scale == "learn"
 
-    def model(self, n_rows: int, n_inputs: int) -> RegressionModel:
+    def model(self, n_rows: int, n_inputs: int, n_outputs: int = 1) -> RegressionModel:
         """Return the regression."""
         n_linear = 1 + n_inputs if self.linear_part else 0
         prior = _RIDGE_PRIOR if self.ridge_precision == "learn" else None
-        return RegressionModel(n_rows, n_linear, _NOISE_SHAPE, _NOISE_RATE, prior, _LINEAR_PRIOR)
+        noise = _NOISE_SHAPE, _NOISE_RATE
+        return RegressionModel(n_rows, n_linear, *noise, prior, _LINEAR_PRIOR, n_outputs)
 
     def first_scales(self, n_inputs: int) -> Scales:
         """Where the search for the start begins, and what stays where there is no search."""
@@ -235,8 +243,8 @@ class SpectralSettings:
         n, d = X.shape
         y = np.clip(y, -limit, limit) if self.has_far_errors else y
         first = self.first_scales(d)
-        precision = self.start(first).linear_precision
-        return find_scales(rng, X, y, self.model(n, d), first, precision, penalty, deadline)
+        precision, model = self.start(first).linear_precision, self.model(n, d, outputs_of(y))
+        return find_scales(rng, X, y, model, first, precision, penalty, deadline)
 
     def look_right(
         self, entropy: int, X: Array, y: Array, deadline: float | None = None
@@ -296,8 +304,9 @@ class SpectralSettings:
         if not found.waves or self.ridge_precision != "learn":
             return found
         W, _ = self.start(found).frequencies(rng, self.n_frequencies)
-        F = np.vstack([design(W, X, self.linear_part), y])
-        density = ridge_density(self.model(*X.shape), F @ F.T, _FIRST_LINEAR_PRECISION)
+        F = np.vstack([design(W, X, self.linear_part), y.T])
+        model = self.model(len(X), X.shape[1], outputs_of(y))
+        density = ridge_density(model, F @ F.T, _FIRST_LINEAR_PRECISION)
         tried = np.append(math.log(found.ridge), np.linspace(*np.log(_RIDGES_OF_WAVES)))
         return replace(found, ridge=math.exp(max(tried, key=density)))
 
@@ -369,7 +378,13 @@ _FALSE_WAVES = 1e-3  # probability that noise shows one
 def find_waves(
     rng: np.random.Generator, X: Array, y: Array, model: RegressionModel, found: Scales
 ) -> tuple[Array, ...]:
-    """Find frequencies (d,) of waves along one input each in what the scales leave of y (n,)."""
+    """Find frequencies (d,) of waves along one input each in what the scales leave of y (n,).
+
+    Of several outputs y is (n, q): those of each, where they differ.
+    """
+    if y.ndim > 1:
+        found_in = [find_waves(rng, X, column, model, found) for column in y.T]
+        return tuple({wave.tobytes(): wave for each in found_in for wave in each}.values())
     X, y = X[:_MOST_ROWS_OF_WAVES], y[:_MOST_ROWS_OF_WAVES]
     left = y - fitted_values(rng, X, y, model, found)
     grids = [_cycles(x) for x in X.T]
