@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,10 +23,11 @@ from mercer.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mercer.cli.fitting import Plan
+    from mercer.cli.fitting import FitOptions, Fitted, Plan
     from mercer.cli.out_of_core import StoredTraining
     from mercer.cli.terminal import Session
     from mercer.estimation.inspection import Inspection
+    from mercer.posterior.evaluation import AnyEvaluation
 
 
 @click.command()
@@ -93,13 +95,14 @@ def command(
     mercer fit patients.csv --target diabetic --out model.mercer --report report.html
     mercer fit houses.csv --target price --task regression --out model.mercer
     mercer fit breast_cancer --target target --test-size 0.25
+    mercer fit sensors.csv --target north,east --out model.mercer
     mercer fit flights/ --target delay --engine dask --workers 4 --out model.mercer
     """
     from mercer.cli.exits import stoppable
     from mercer.cli.fitting import FitOptions, kept_to_this, make_plan
     from mercer.cli.out_of_core import open_training, refuse_with_engine
     from mercer.cli.outputs import check_outputs
-    from mercer.cli.tables import ScoringOptions
+    from mercer.cli.tables import ScoringOptions, several_targets
     from mercer.cli.terminal import Session
     from mercer.errors import UsageError
 
@@ -132,6 +135,11 @@ def command(
         session.files_first(),
     ):
         if engine is None:
+            if targets := several_targets(data, table):
+                if report is not None:
+                    raise UsageError("--report is of one target; --target names several")
+                _fit_outputs(options, targets, session, out=out, is_strict=strict)
+                return
             plan = make_plan(options, session)
             _fit(plan, session, target=table.target, out=out, report=report, is_strict=strict)
             return
@@ -207,6 +215,127 @@ def _fit(
 
     write_files(fitted, saved, session, out=out, report=report, step=step, inspect=inspect)
     session.give(as_json(plan.entry, fitted, saved, out=out, report=report, step=step))
+
+
+def _fit_outputs(
+    options: FitOptions,
+    targets: tuple[str, ...],
+    session: Session,
+    *,
+    out: Path | None,
+    is_strict: bool,
+) -> None:
+    """Fit one model to several numbers, which learn one kernel; score it on each of them."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from mercer.cli.fitting import fit_final, refuse_unconverged
+    from mercer.cli.saving import as_json, plan_provenance, say_fitted, write_files
+    from mercer.cli.terminal import evaluation_json, evaluation_table
+    from mercer.estimation.model_file import TableModel
+    from mercer.posterior.evaluation import verdict
+
+    plans = _plan_outputs(options, targets, session)
+    Y = np.column_stack([each.table.labels for each in plans])
+    together = replace(plans[0], table=replace(plans[0].table, labels=Y))
+    fitted = replace(fit_final(together, session), variance=None)
+    fitted.estimator.output_names_ = targets
+    evaluations = _score_outputs(plans, session, fitted)
+    for target, evaluation in zip(targets, evaluations, strict=True):
+        session.blank()
+        session.say("target", target)
+        session.show(evaluation_table(evaluation))
+        session.say("verdict", verdict(evaluation))
+    session.blank()
+    if is_strict:
+        refuse_unconverged(fitted)
+    target, table = ",".join(targets), plans[0].table
+    saved = TableModel(table.encoder, target, None, plan_provenance(plans[0], fitted, target))
+    say_fitted(fitted, session)
+    write_files(fitted, saved, session, out=out, report=None, step=None)
+    scores = map(evaluation_json, evaluations)
+    given = as_json(plans[0].entry, fitted, saved, out=out, report=None, step=None)
+    session.give({**given, "outputs": dict(zip(targets, scores, strict=True))})
+
+
+def _plan_outputs(
+    options: FitOptions, targets: Sequence[str], session: Session
+) -> tuple[Plan, ...]:
+    """Plan a fit to several numbers: of each its table and split, in the same rows."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from mercer.cli.fitting import make_plan
+    from mercer.cli.tables import read_training, split_rows
+    from mercer.data.files import printable, quoted
+    from mercer.errors import DataError, UsageError
+
+    if options.table.task == "classification" or options.model not in ("auto", "spectral"):
+        raise UsageError("several targets are numbers that spectral learns: --model spectral")
+    if options.scoring is None or len(set(targets)) < len(targets):
+        raise UsageError("--target names a column twice")
+    plans: list[Plan] = []
+    for target in targets:
+        others = tuple(each for each in targets if each != target)
+        drop = (*options.table.drop, *others)
+        own = replace(options.table, target=target, drop=drop, task="regression")
+        if not plans:
+            plans = [make_plan(replace(options, table=own, model="spectral"), session)]
+            session.say("outputs", f"{', '.join(targets)}: one kernel, a function and noise each")
+            continue
+        table = read_training(options.data, own)
+        split = split_rows(table, target, options.scoring, options.seed)
+        table = table if split.train is None else table.part(split.train)
+        if not np.array_equal(table.X, plans[0].table.X):
+            raise DataError(
+                f"{printable(table.source)}: {quoted(target)} and {quoted(targets[0])} are missing "
+                "in different rows; a model of several targets needs all of them in each"
+            )
+        plans.append(replace(plans[0], table=table, split=split))
+    return tuple(plans)
+
+
+def _score_outputs(
+    plans: Sequence[Plan], session: Session, fitted: Fitted
+) -> tuple[AnyEvaluation, ...]:
+    """Score a model of several targets on each, beside the baselines of that one."""
+    import time
+    import warnings
+    from dataclasses import replace
+
+    import numpy as np
+
+    from mercer.cli.fitting import brief_peers
+    from mercer.estimation.cross_validate import cross_validate, for_folds
+
+    first = plans[0]
+    held: list[list[Any]] = [[] for _ in plans]
+    started = time.process_time()
+    for folds in zip(*(plan.split.folds for plan in plans), strict=True):
+        model = fitted.estimator
+        if not first.is_scored_itself:
+            model = for_folds(first.estimator).set_params(checkpoint=None)
+            model._names_of_columns = folds[0].names
+            with warnings.catch_warnings(), session.at_work("scoring"):
+                warnings.simplefilter("ignore")  # of convergence, say: the scores tell
+                model.fit(folds[0].X_train, np.column_stack([fold.y_train for fold in folds]))
+        for k, fold in enumerate(folds):
+            variance = first.table.task.variance(fold.y_train)
+            one = first.table.task.answer(model.output(k), fold.X_test, fold.y_test, variance)
+            held[k].append(one)
+    seconds = time.process_time() - started + fitted.seconds * first.is_scored_itself
+    found = []
+    for plan, parts in zip(plans, held, strict=True):
+        results = cross_validate(
+            brief_peers(plan), plan.split.folds, n_jobs=1, task=plan.table.task
+        )
+        own = replace(results[0], name=plan.label, is_baseline=False, parts=tuple(parts))
+        own = replace(own, seconds=seconds, problem="")
+        scored = [own, *(result for result in results if not result.problem)]
+        found.append(plan.table.task.evaluate(plan.split.how, (), scored))
+    return tuple(found)
 
 
 def _fit_stored(

@@ -340,6 +340,15 @@ def refuse_unconverged(fitted: Fitted) -> None:
         raise NumericalError(f"--strict: {' '.join(warnings)}")
 
 
+def brief_peers(plan: Plan) -> list[Contender]:
+    """Return the baselines that a model is scored beside."""
+    return [
+        Contender(peer.label, True, functools.partial(peer.make, plan.seed))
+        for peer in peers_of(plan.table.task.name)
+        if peer.is_brief
+    ]
+
+
 def score(
     plan: Plan, session: Session, fitted: Fitted | None, look: Look | None = None
 ) -> tuple[AnyEvaluation, list[str], Importance | None]:
@@ -361,11 +370,7 @@ def score(
         Baselines that could not be scored.
     Importance or None
     """
-    contenders = [
-        Contender(peer.label, True, functools.partial(peer.make, plan.seed))
-        for peer in peers_of(plan.table.task.name)
-        if peer.is_brief
-    ]
+    contenders = brief_peers(plan)
     is_folds, n_jobs = fitted is None or not plan.is_scored_itself, plan.n_jobs
     if not is_folds and len(plan.table.labels) <= _LARGE:
         n_jobs = 1  # baselines of few rows take less time than the start of a process

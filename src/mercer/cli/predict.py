@@ -46,7 +46,8 @@ def command(
     """Predict the rows of DATA with a saved MODEL.
 
     Columns are matched by name, and others are ignored. Of a number, per row: the mean and the
-    standard deviation of a new observation, and the ends of its 90 % interval. Of a class: the
+    standard deviation of a new observation, and the ends of its 90 % interval, of several targets
+    those of each, named by it. Of a class: the
     most probable class and the probability of each class. Of two classes from gp and spectral
     also mean and standard deviation of the latent function (in logits of the second class); from
     sphere also the probability of each class before its label is recorded, without label noise,
@@ -147,4 +148,4 @@ def _say_scores(session: Session, words: str, model: SavedModel, data: str, n_ro
 
 
 def _n_rows(predictions: Predictions) -> int:
-    return len(predictions.columns["prediction"])
+    return len(next(iter(predictions.columns.values())))

@@ -60,7 +60,12 @@ class Predictor:
     @property
     def task(self) -> Task:
         """The task of the model."""
-        return task_of(self.estimator)
+        return REGRESSION if self.outputs else task_of(self.estimator)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of several outputs."""
+        return tuple(getattr(self.estimator, "output_names_", ()))
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -76,7 +81,8 @@ class Predictor:
     def names(self) -> tuple[str, ...]:
         """The columns."""
         if self.task is REGRESSION:
-            return ("prediction", "std", "lower_90", "upper_90")
+            own = ("prediction", "std", "lower_90", "upper_90")
+            return tuple(f"{name}_{each}" for each in self.outputs for name in own) or own
         more: tuple[str, ...] = ()
         if self._has_latent:
             more = ("latent_mean", "latent_sd")
@@ -95,6 +101,9 @@ class Predictor:
 
     def _numbers(self, X: Array, known: Rows, y: Array) -> tuple[list[Array], HeldOut | None]:
         law = self.estimator.predictive(X)
+        if self.outputs:
+            found = np.stack([law.mean, law.std, *law.interval(LEVEL)])
+            return [*found.transpose(2, 0, 1).reshape(-1, len(X))], None
         if len(known) == 0:
             return [law.mean, law.std, *law.interval(LEVEL)], None
         targets = np.full(len(X), y[0])  # one that is possible, where none is known
@@ -224,7 +233,8 @@ def ignored_words(
 ) -> tuple[str, ...]:
     """Say which columns the model does not use; nothing where there are none."""
     target = None if model.table is None else model.table.target
-    names = [name for name in ignored if name not in (target, id_column)]
+    used = (target, id_column, *find_predictor(model).outputs)
+    names = [name for name in ignored if name not in used]
     if not names:
         return ()
     shown = ", ".join(quoted(name) for name in names[:10])

@@ -176,6 +176,14 @@ def spellings(labels: list[Any], texts: list[str]) -> dict[str, str]:
     return {label: found.most_common(1)[0][0] for label, found in counts.items()}
 
 
+def several_targets(data: str, options: TableOptions) -> tuple[str, ...]:
+    """Names of targets with commas between them; of one, whatever it is called, nothing."""
+    names = tuple(options.target.split(","))
+    if len(names) == 1 or data == "-":
+        return ()
+    return () if options.target in read_frame(data, encoding=options.encoding).names else names
+
+
 def _with_target(frame: Frame, options: TableOptions) -> tuple[Frame, tuple[str, ...]]:
     """Leave out rows without a target, where rows with gaps are to be left out; say how many."""
     column = frame.column(options.target)

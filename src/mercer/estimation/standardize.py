@@ -265,8 +265,8 @@ def scale_target(
     """
     if y.ndim > 1:
         each = [scale_target(column, n_others=n_others) for column in y.T]
-        several: list[Any] = [[one.centre for one in each], [one.scale for one in each]]
-        return TargetScale(*map(np.array, several))
+        of_each: Any = np.array([(one.centre, one.scale) for one in each])
+        return TargetScale(*of_each.T)
     if farthest < math.inf:
         found = scale_target(y, is_robust=is_robust, n_others=n_others)
         return replace(found, farthest=farthest)
