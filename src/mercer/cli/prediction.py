@@ -250,6 +250,7 @@ def score_frame(
     Rows whose label it does not know are left out, and said in the notes.
     """
     predictor = find_predictor(model)
+    task_of(model.estimator)  # refuses several outputs
     target = "target" if model.table is None else model.table.target
     rows = read_scored(frame, target, encoder_of(model), predictor.task, predictor.classes)
     known = Known(np.arange(len(rows.y)), rows.y, ())

@@ -425,6 +425,12 @@ _HEAVY = (
     "degrees of freedom are as few as they may be ({}): where far targets are errors, "
     'noise="contaminated" is the better law'
 )
+# Standardised noise of one output over that of another, from which one ridge suits neither.
+_UNLIKE = 5.0
+_APART = (
+    "the noise of some outputs is {:.0f} times that of others, beside their spread: these have one "
+    "ratio of function to noise, and each by itself may be learned better"
+)
 _LATE = (
     "out of time before the pass over all rows was done (max_seconds): all was learned from {} "
     "of {} rows"
@@ -457,6 +463,9 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
     judged, draws = None, shared["draws"]
     if settings.noise == "student_t" and (draws.flat("noise_df") <= _LEAST_DEGREES).mean() > 0.5:
         shared["notes"] = (*shared["notes"], _HEAVY.format(_LEAST_DEGREES))
+    noise = shared["functions"].mean_noise_std
+    if (unlike := np.max(noise) / np.min(noise)) > _UNLIKE:
+        shared["notes"] = (*shared["notes"], _APART.format(unlike))
     if settings.noise == "contaminated":
         rows = table.rows(shared["standardizer"], target, settings.linear_part)
         judged = table.targets(), _judged(rows, model.kernel_rows, shared, options)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,6 +46,19 @@ def test_gradient_against_differences(n: int, m: int, has_linear_part: bool) -> 
             values = [function.value_and_gradient(theta + k * step)[0] for k in (-2, -1, 1, 2)]
             difference = (values[0] - 8.0 * values[1] + 8.0 * values[2] - values[3]) / (12.0 * h)
             assert gradient[i] == pytest.approx(difference, rel=1e-7, abs=1e-6)
+
+
+def test_several_outputs_add_their_gradients() -> None:
+    """Value and gradient of two outputs are the sums of those of each."""
+    X, y = problem(40, 3)
+    Y = np.column_stack([y, y**2 - 1.0])
+    W, theta = evidence(40, 5, True).frequencies, np.array([0.4, -0.7, 0.1, -2.0])
+    both = EvidenceOfScales(X, Y, W, replace(model(40, 4), n_outputs=2), 1.3)
+    each = [EvidenceOfScales(X, one, W, model(40, 4), 1.3) for one in Y.T]
+    value, gradient = both.value_and_gradient(theta)
+    values, gradients = zip(*(one.value_and_gradient(theta) for one in each), strict=True)
+    assert value == pytest.approx(sum(values), rel=1e-10)
+    np.testing.assert_allclose(gradient, np.sum(gradients, axis=0), rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("has_linear_part", [False, True])
