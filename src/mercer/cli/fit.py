@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,10 +134,10 @@ def command(
         session.files_first(),
     ):
         if engine is None:
-            if targets := several_targets(data, table):
+            if targets := several_targets(data, table, model):
                 if report is not None:
                     raise UsageError("--report is of one target; --target names several")
-                _fit_outputs(options, targets, session, out=out, is_strict=strict)
+                _fit_outputs(options, targets, session, out, strict)
                 return
             plan = make_plan(options, session)
             _fit(plan, session, target=table.target, out=out, report=report, is_strict=strict)
@@ -221,7 +220,6 @@ def _fit_outputs(
     options: FitOptions,
     targets: tuple[str, ...],
     session: Session,
-    *,
     out: Path | None,
     is_strict: bool,
 ) -> None:
@@ -229,77 +227,44 @@ def _fit_outputs(
     from dataclasses import replace
 
     import numpy as np
+    from rich.console import Console
 
-    from mercer.cli.fitting import fit_final, refuse_unconverged
+    from mercer.cli.fitting import fit_final, make_plan, refuse_unconverged
     from mercer.cli.saving import as_json, plan_provenance, say_fitted, write_files
-    from mercer.cli.terminal import evaluation_json, evaluation_table
+    from mercer.cli.terminal import Session, evaluation_json
+    from mercer.data.files import printable
+    from mercer.errors import DataError
     from mercer.estimation.model_file import TableModel
-    from mercer.posterior.evaluation import verdict
 
-    plans = _plan_outputs(options, targets, session)
-    Y = np.column_stack([each.table.labels for each in plans])
-    together = replace(plans[0], table=replace(plans[0].table, labels=Y))
-    fitted = replace(fit_final(together, session), variance=None)
-    fitted.estimator.output_names_ = targets
-    evaluations = _score_outputs(plans, session, fitted)
-    for target, evaluation in zip(targets, evaluations, strict=True):
-        session.blank()
-        session.say("target", target)
-        session.show(evaluation_table(evaluation))
-        session.say("verdict", verdict(evaluation))
-    session.blank()
-    if is_strict:
-        refuse_unconverged(fitted)
-    target, table = ",".join(targets), plans[0].table
-    saved = TableModel(table.encoder, target, None, plan_provenance(plans[0], fitted, target))
-    say_fitted(fitted, session)
-    write_files(fitted, saved, session, out=out, report=None, step=None)
-    scores = map(evaluation_json, evaluations)
-    given = as_json(plans[0].entry, fitted, saved, out=out, report=None, step=None)
-    session.give({**given, "outputs": dict(zip(targets, scores, strict=True))})
-
-
-def _plan_outputs(
-    options: FitOptions, targets: Sequence[str], session: Session
-) -> tuple[Plan, ...]:
-    """Plan a fit to several numbers: of each its table and split, in the same rows."""
-    from dataclasses import replace
-
-    import numpy as np
-
-    from mercer.cli.fitting import make_plan
-    from mercer.cli.tables import read_training, split_rows
-    from mercer.data.files import printable, quoted
-    from mercer.errors import DataError, UsageError
-
-    if options.table.task == "classification" or options.model not in ("auto", "spectral"):
-        raise UsageError("several targets are numbers that spectral learns: --model spectral")
-    if options.scoring is None or len(set(targets)) < len(targets):
-        raise UsageError("--target names a column twice")
     plans: list[Plan] = []
     for target in targets:
-        others = tuple(each for each in targets if each != target)
-        drop = (*options.table.drop, *others)
-        own = replace(options.table, target=target, drop=drop, task="regression")
-        if not plans:
-            plans = [make_plan(replace(options, table=own, model="spectral"), session)]
-            session.say("outputs", f"{', '.join(targets)}: one kernel, a function and noise each")
-            continue
-        table = read_training(options.data, own)
-        split = split_rows(table, target, options.scoring, options.seed)
-        table = table if split.train is None else table.part(split.train)
-        if not np.array_equal(table.X, plans[0].table.X):
-            raise DataError(
-                f"{printable(table.source)}: {quoted(target)} and {quoted(targets[0])} are missing "
-                "in different rows; a model of several targets needs all of them in each"
-            )
-        plans.append(replace(plans[0], table=table, split=split))
-    return tuple(plans)
+        drop = (*options.table.drop, *(each for each in targets if each != target))
+        table = replace(options.table, target=target, drop=drop, task="regression")
+        checkpoint = None if plans else options.checkpoint
+        own = replace(options, table=table, model="spectral", checkpoint=checkpoint)
+        quiet = Session(True, err=Console(quiet=True))
+        plans.append(make_plan(own, quiet if plans else session))
+    plan, labels = plans[0], [each.table.labels for each in plans]
+    if any(not np.array_equal(each.table.X, plan.table.X) for each in plans):
+        where = "their targets are missing in different rows, and are needed in all"
+        raise DataError(f"{printable(plan.table.source)}: {where}")
+    session.say("targets", f"{', '.join(targets)}: one kernel, a function and noise each")
+    together = replace(plan, table=replace(plan.table, labels=np.column_stack(labels)))
+    fitted = replace(fit_final(together, session), variance=None)
+    fitted.estimator.output_names_ = targets
+    evaluations = dict(zip(targets, _score_outputs(plans, session, fitted), strict=True))
+    if is_strict:
+        refuse_unconverged(fitted)
+    target = ",".join(targets)
+    saved = TableModel(plan.table.encoder, target, None, plan_provenance(plan, fitted, target))
+    say_fitted(fitted, session)
+    write_files(fitted, saved, session, out=out, report=None, step=None)
+    given = as_json(plan.entry, fitted, saved, out=out, report=None, step=None)
+    scores = {target: evaluation_json(each) for target, each in evaluations.items()}
+    session.give({**given, "outputs": scores})
 
 
-def _score_outputs(
-    plans: Sequence[Plan], session: Session, fitted: Fitted
-) -> tuple[AnyEvaluation, ...]:
+def _score_outputs(plans: list[Plan], session: Session, fitted: Fitted) -> list[AnyEvaluation]:
     """Score a model of several targets on each, beside the baselines of that one."""
     import time
     import warnings
@@ -308,11 +273,12 @@ def _score_outputs(
     import numpy as np
 
     from mercer.cli.fitting import brief_peers
+    from mercer.cli.terminal import evaluation_table
     from mercer.estimation.cross_validate import cross_validate, for_folds
+    from mercer.posterior.evaluation import verdict
 
-    first = plans[0]
+    first, task, started = plans[0], plans[0].table.task, time.process_time()
     held: list[list[Any]] = [[] for _ in plans]
-    started = time.process_time()
     for folds in zip(*(plan.split.folds for plan in plans), strict=True):
         model = fitted.estimator
         if not first.is_scored_itself:
@@ -322,20 +288,28 @@ def _score_outputs(
                 warnings.simplefilter("ignore")  # of convergence, say: the scores tell
                 model.fit(folds[0].X_train, np.column_stack([fold.y_train for fold in folds]))
         for k, fold in enumerate(folds):
-            variance = first.table.task.variance(fold.y_train)
-            one = first.table.task.answer(model.output(k), fold.X_test, fold.y_test, variance)
-            held[k].append(one)
+            rows = fold.X_test, fold.y_test, task.variance(fold.y_train)
+            held[k].append(task.answer(model.output(k), *rows))
     seconds = time.process_time() - started + fitted.seconds * first.is_scored_itself
     found = []
-    for plan, parts in zip(plans, held, strict=True):
-        results = cross_validate(
-            brief_peers(plan), plan.split.folds, n_jobs=1, task=plan.table.task
+    for plan, own in zip(plans, held, strict=True):
+        peers = cross_validate(brief_peers(plan), plan.split.folds, n_jobs=1, task=task)
+        mine = replace(
+            peers[0],
+            name=plan.label,
+            is_baseline=False,
+            parts=tuple(own),
+            seconds=seconds,
+            problem="",
         )
-        own = replace(results[0], name=plan.label, is_baseline=False, parts=tuple(parts))
-        own = replace(own, seconds=seconds, problem="")
-        scored = [own, *(result for result in results if not result.problem)]
-        found.append(plan.table.task.evaluate(plan.split.how, (), scored))
-    return tuple(found)
+        scored = [mine, *(each for each in peers if not each.problem)]
+        found.append(task.evaluate(plan.split.how, (), scored))
+        session.blank()
+        session.say("target", fitted.estimator.output_names_[len(found) - 1])
+        session.show(evaluation_table(found[-1]))
+        session.say("verdict", verdict(found[-1]))
+    session.blank()
+    return found
 
 
 def _fit_stored(

@@ -152,6 +152,7 @@ def _checkpoint(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
 
 
 def _model(path: Path, saved: SavedModel, session: Session) -> None:
+    from mercer.cli.prediction import find_predictor
     from mercer.cli.terminal import diagnosed, evaluation_json, score_words
 
     manifest, estimator = saved.manifest, saved.estimator
@@ -179,7 +180,7 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
     if classes:
         session.say("classes", ", ".join(classes))
     else:
-        session.say("task", _task_words(estimator))
+        session.say("task", find_predictor(saved).task.name)
     kernels = getattr(estimator, "kernel_weights_", {})
     weights = getattr(estimator, "weights_", {})
     for label, own in (("kernels", kernels), ("weights", weights)):
@@ -216,14 +217,6 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
             "provenance": None if saved.table is None else _provenance(saved),
         }
     )
-
-
-def _task_words(estimator: Any) -> str:
-    from mercer.estimation.tasks import task_of
-
-    if outputs := getattr(estimator, "output_names_", ()):
-        return f"regression of several targets: {', '.join(outputs)}"
-    return task_of(estimator).name
 
 
 def _provenance(saved: SavedModel) -> dict[str, Any]:

@@ -176,12 +176,18 @@ def spellings(labels: list[Any], texts: list[str]) -> dict[str, str]:
     return {label: found.most_common(1)[0][0] for label, found in counts.items()}
 
 
-def several_targets(data: str, options: TableOptions) -> tuple[str, ...]:
+def several_targets(data: str, options: TableOptions, model: str) -> tuple[str, ...]:
     """Names of targets with commas between them; of one, whatever it is called, nothing."""
     names = tuple(options.target.split(","))
     if len(names) == 1 or data == "-":
         return ()
-    return () if options.target in read_frame(data, encoding=options.encoding).names else names
+    if options.target in read_frame(data, encoding=options.encoding).names:
+        return ()
+    if options.task == "classification" or model not in ("auto", "spectral"):
+        raise UsageError("several targets are numbers that spectral learns: --model spectral")
+    if len(set(names)) < len(names):
+        raise UsageError("--target names a column twice")
+    return names
 
 
 def _with_target(frame: Frame, options: TableOptions) -> tuple[Frame, tuple[str, ...]]:

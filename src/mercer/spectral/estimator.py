@@ -60,20 +60,12 @@ class FunctionRegressor(
     output_names_: tuple[str, ...] = ()
 
     def output(self, which: int | str) -> Self:
-        """Return the model of one of several outputs, as if it had been fitted by itself.
-
-        It has the spectrum of all, and does what a model of several is too wide for: it explains,
-        asks, plots and reports.
+        """Return the model of one of several outputs, which explains, asks, plots and reports.
 
         Parameters
         ----------
         which : int or str
-            Its position, from 0, or its name in ``output_names_``.
-
-        Raises
-        ------
-        UsageError
-            If there is no such output.
+            Its position, from 0, or its name in ``output_names_``; a `UsageError` if there is none.
         """
         check_is_fitted(self)
         names = self.output_names_

@@ -199,22 +199,13 @@ class SeveralLaws:
         pairs = zip(self.laws, np.asarray(y).T, strict=True)
         return np.column_stack([law.log_density(each) for law, each in pairs])
 
-    def pit(self, y: ArrayLike) -> Array:
-        """Probability of values below targets (m, q)."""
-        pairs = zip(self.laws, np.asarray(y).T, strict=True)
-        return np.column_stack([law.pit(each) for law, each in pairs])
-
     def interval(self, level: float) -> tuple[Array, Array]:
         """Ends of the central intervals, both (m, q)."""
         lower, upper = zip(*(law.interval(level) for law in self.laws), strict=True)
         return np.column_stack(lower), np.column_stack(upper)
 
-    def sample(
-        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
-    ) -> Array:
-        """Draw new targets (n, m, q): in one draw those of all outputs have the same kernel."""
-        if chosen is None:
-            chosen = rng.integers(len(self.laws[0].weights), size=n)
+    def sample(self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer]) -> Array:
+        """Draw new targets (n, m, q) of chosen components (n,), the same of all outputs."""
         return np.stack([law.sample(rng, n, chosen) for law in self.laws], axis=-1)
 
 

@@ -104,6 +104,7 @@ class TrainingRows(ABC):
 
     has_linear_part: bool
     device: Device | None
+    n_outputs: int = 1  # q, columns of targets
 
     @property
     @abstractmethod
@@ -114,11 +115,6 @@ class TrainingRows(ABC):
     @abstractmethod
     def n_inputs(self) -> int:
         """Number d of inputs."""
-
-    @property
-    def n_outputs(self) -> int:
-        """Number q of outputs."""
-        return 1
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[Array, Array]]:
@@ -135,8 +131,8 @@ class TrainingRows(ABC):
 
     def products(self, new: Array, old: Array | None = None) -> Products:
         """Products of new features with each other and with [old features, H, y]: one pass."""
-        n_columns = self.n_linear + self.n_outputs
-        make = functools.partial(feature_products, new, old, n_columns, self.device)
+        n = self.n_linear + self.n_outputs
+        make = functools.partial(feature_products, new, old, n, self.device)
         return make().products(self.sums([make])[0])
 
     def gram(self, frequencies: Array) -> Array:
@@ -174,11 +170,9 @@ def _without(
         low, high = np.searchsorted(left_out, (position, position + len(X)))
         gone, term = left_out[low:high] - position, position // ROWS_PER_TERM
         position += len(X)
-        yield (
-            (term, np.delete(X, gone, axis=0), np.delete(y, gone, axis=0))
-            if len(gone)
-            else (term, X, y)
-        )
+        if len(gone):
+            X, y = np.delete(X, gone, axis=0), np.delete(y, gone, axis=0)
+        yield term, X, y
 
 
 def _add_all(
@@ -244,7 +238,7 @@ class MemoryRows(TrainingRows):
         return int(self.X.shape[1])
 
     @property
-    def n_outputs(self) -> int:
+    def n_outputs(self) -> int:  # type: ignore[override]
         """Number q of outputs."""
         return outputs_of(self.y)
 
@@ -334,8 +328,8 @@ class RowsWithout(TrainingRows):
         return self.rows.n_inputs
 
     @property
-    def n_outputs(self) -> int:
-        """Number q of outputs."""
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """That of the rows."""
         return self.rows.n_outputs
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:

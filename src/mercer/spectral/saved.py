@@ -21,16 +21,7 @@ from mercer.estimation.model_file import (
     restore_common,
 )
 from mercer.likelihoods.label_noise import N_KINDS
-from mercer.posterior.schema import (
-    TARGET,
-    Array,
-    Fields,
-    ListOf,
-    Sizes,
-    Text,
-    Whole,
-    check_arrays,
-)
+from mercer.posterior.schema import TARGET, Array, Fields, ListOf, Sizes, Text, Whole, check_arrays
 from mercer.spectral.class_fitting import MOST_CLASSES, ClassDraws, ClassResult, class_draws
 from mercer.spectral.fitting import Result
 from mercer.spectral.model import COUNTS, MOST_LOG, Scales
@@ -115,10 +106,8 @@ _TARGETS = dict.fromkeys(("target_centre", "target_scale"), Array(("q",)))
 
 def _of_outputs(rules: Mapping[str, Array], after: int) -> dict[str, Array]:
     """Have an axis of outputs after the first axes, of draws."""
-    return {
-        name: replace(rule, axes=(*rule.axes[:after], "q", *rule.axes[after:]))
-        for name, rule in rules.items()
-    }
+    axes = {name: (*rule.axes[:after], "q", *rule.axes[after:]) for name, rule in rules.items()}
+    return {name: replace(rule, axes=axes[name]) for name, rule in rules.items()}
 
 
 def parts_of(

@@ -60,7 +60,7 @@ def test_fit_and_predict(run, sensors: Path, tmp_path: Path, how: tuple) -> None
     assert np.abs(mean - given[:, 1:]).mean(axis=0)[1] < 60.0
     code, said, _ = run("inspect", out)
     assert code == 0
-    assert "regression of several targets: north, east" in said
+    assert "target 'north,east'" in said
 
 
 def test_scores_as_json(run, sensors: Path) -> None:

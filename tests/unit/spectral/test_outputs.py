@@ -35,8 +35,7 @@ def test_answers_have_a_last_axis_of_outputs(fitted: BaNKRegressor) -> None:
     np.testing.assert_allclose(mean, fitted.predict(X), rtol=1e-12)
     assert fitted.sample_y(X, 7, random_state=0).shape == (7, 50, 3)
     law = fitted.predictive(X)
-    assert law.log_density(Y).shape == law.pit(Y).shape == (50, 3)
-    assert law.sample(np.random.default_rng(0), 4).shape == (4, 50, 3)
+    assert law.log_density(Y).shape == (50, 3)
     assert fitted.noise_std_.shape == (3,)
     assert fitted.score(X, Y) > 0.8
     assert (fitted.n_outputs_, fitted.output_names_) == (3, ("y0", "y1", "y2"))
