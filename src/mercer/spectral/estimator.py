@@ -50,7 +50,7 @@ def names_of_outputs(y: Any) -> tuple[str, ...]:
 
 
 class FunctionRegressor(
-    JudgedNumbers, LearnedKernel, NumberPredictions[StudentMixture | CountMixture | SeveralLaws]
+    JudgedNumbers, LearnedKernel, NumberPredictions[StudentMixture | CountMixture]
 ):
     """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
 
