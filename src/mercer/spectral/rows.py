@@ -44,11 +44,6 @@ def some_positions(rng: np.random.Generator, n_rows: int, limit: int) -> NDArray
     return np.sort(rng.choice(n_rows, limit, replace=False))
 
 
-def outputs_of(y: Array) -> int:
-    """Return the number q of outputs of targets (n,) or (n, q)."""
-    return math.prod(y.shape[1:])
-
-
 class RowSum(Protocol):
     """Sums over the rows of one pass."""
 
@@ -131,8 +126,8 @@ class TrainingRows(ABC):
 
     def products(self, new: Array, old: Array | None = None) -> Products:
         """Products of new features with each other and with [old features, H, y]: one pass."""
-        n = self.n_linear + self.n_outputs
-        make = functools.partial(feature_products, new, old, n, self.device)
+        given = self.n_linear + self.n_outputs, self.device
+        make = functools.partial(feature_products, new, old, *given)
         return make().products(self.sums([make])[0])
 
     def gram(self, frequencies: Array) -> Array:
@@ -170,9 +165,7 @@ def _without(
         low, high = np.searchsorted(left_out, (position, position + len(X)))
         gone, term = left_out[low:high] - position, position // ROWS_PER_TERM
         position += len(X)
-        if len(gone):
-            X, y = np.delete(X, gone, axis=0), np.delete(y, gone, axis=0)
-        yield term, X, y
+        yield term, *((np.delete(each, gone, axis=0) for each in (X, y)) if len(gone) else (X, y))
 
 
 def _add_all(
@@ -240,7 +233,7 @@ class MemoryRows(TrainingRows):
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
         """Number q of outputs."""
-        return outputs_of(self.y)
+        return math.prod(self.y.shape[1:])
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Slices of the arrays."""

@@ -36,7 +36,7 @@ from mercer.spectral.model import (
     fitted_values,
     ridge_density,
 )
-from mercer.spectral.rows import outputs_of, some_positions
+from mercer.spectral.rows import some_positions
 from mercer.spectral.sampler import Start
 
 Array = NDArray[np.float64]
@@ -243,7 +243,8 @@ class SpectralSettings:
         n, d = X.shape
         y = np.clip(y, -limit, limit) if self.has_far_errors else y
         first = self.first_scales(d)
-        precision, model = self.start(first).linear_precision, self.model(n, d, outputs_of(y))
+        model = self.model(n, d, math.prod(y.shape[1:]))
+        precision = self.start(first).linear_precision
         return find_scales(rng, X, y, model, first, precision, penalty, deadline)
 
     def look_right(
@@ -305,7 +306,7 @@ class SpectralSettings:
             return found
         W, _ = self.start(found).frequencies(rng, self.n_frequencies)
         F = np.vstack([design(W, X, self.linear_part), y.T])
-        model = self.model(len(X), X.shape[1], outputs_of(y))
+        model = self.model(len(X), X.shape[1], math.prod(y.shape[1:]))
         density = ridge_density(model, F @ F.T, _FIRST_LINEAR_PRECISION)
         tried = np.append(math.log(found.ridge), np.linspace(*np.log(_RIDGES_OF_WAVES)))
         return replace(found, ridge=math.exp(max(tried, key=density)))
