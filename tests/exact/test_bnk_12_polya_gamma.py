@@ -7,6 +7,7 @@ ratios themselves are compared. Variables that are never redrawn are seen by BNK
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from scipy.special import log_expit
 
 from mercer.spectral import class_sampler
-from mercer.spectral.class_model import CLASSES, ClassLaw, logistic_coefficients
+from mercer.spectral.class_model import CLASSES, ClassLaw, ClassState, logistic_coefficients
 from mercer.spectral.class_sampler import ClassSampler, JointSampler, LogisticRidgeDensity
 from mercer.spectral.rows import MemoryRows, weighted_products
 from mercer.spectral.sampler import decide, join
@@ -26,7 +27,7 @@ from support.statistics import few_first, tiers
 N_STEPS = 3
 RIDGE = 0.3
 FULL, LEARNED = "three classes, full, pcn", "two classes, learned scale"
-GLOBAL = "two classes, half global"
+GLOBAL, SLOPES = "two classes, half global", "three classes, prior, linear part"
 
 
 def grid_log_integral(log_density: Callable[[np.ndarray], np.ndarray]) -> float:
@@ -166,6 +167,21 @@ def test_bnk_12_joint_moves(case: str, n: int) -> None:
     assert max(found.values()) < limit(n), found
 
 
+def resize(sampler: ClassSampler, rng: np.random.Generator, state: ClassState) -> ClassState:
+    """The state after moves of the sizes of functions alone."""
+    for _ in range(10):
+        state = sampler._resize(rng, state)
+    return state
+
+
+@pytest.mark.parametrize("n", tiers(300, 1000))
+@pytest.mark.parametrize("case", few_first(CASES, SLOPES))
+def test_bnk_12_sizes(case: str, n: int) -> None:
+    """False alarm 1e-6 over all distances; detects 0.35 (1000 runs: 0.2)."""
+    found = distances(case, n, 4, step=resize)
+    assert max(found.values()) < limit(n), found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_bnk_12_joint_with_more_runs(case: str) -> None:
@@ -227,4 +243,26 @@ def test_bnk_12_sees(
 def test_bnk_12_sees_joint_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     weighted_labels(monkeypatch)
     found = distances("two classes, pcn, linear part", 300, 2, kind=JointSampler)
+    assert max(found.values()) > 1.2 * limit(300), found
+
+
+def forget_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes are decided by the likelihood alone."""
+    monkeypatch.setattr(class_sampler, "_log_density_of_log", lambda _, values: 0.0 * values)
+
+
+def leave_the_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coefficients move, their ridge stays."""
+    move = ClassSampler._resize
+
+    def mutant(self, rng, state):
+        return dataclasses.replace(move(self, rng, state), ridge=state.ridge)
+
+    monkeypatch.setattr(ClassSampler, "_resize", mutant)
+
+
+@pytest.mark.parametrize("mutant", [forget_the_prior, leave_the_ridge])
+def test_bnk_12_sees_wrong_sizes(mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant(monkeypatch)
+    found = distances(SLOPES, 300, 4, step=resize)
     assert max(found.values()) > 1.2 * limit(300), found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -35,11 +36,14 @@ from mercer.spectral.model import (
     Probe,
     draw_ridge,
     lowest_ridge,
+    one_of,
     reduce_products,
 )
 from mercer.spectral.rows import (
     MemoryRows,
+    Say,
     TrainingRows,
+    function_sums,
     of_blocks,
     weighted_products,
 )
@@ -338,6 +342,7 @@ class ClassAdaptation(Adaptation):
 #
 # **One step** (a sweep; `mercer.spectral.trajectory` says what may go before it)
 #
+# 0. The size of one function with its ridge and the precision of its linear part.
 # 1. Proposals for all frequencies given Z, mu, Sigma, local and global ones.
 # 2. One pass over the rows: omega | beta, W, and products weighted by it.
 # 3. Each frequency in its turn, accepted by the ratio of evidences given omega, beta integrated
@@ -370,12 +375,38 @@ class ClassSampler(ClassChain):
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
         state, trajectory = self.before_sweep(rng, state)
+        state = self._resize(rng, state)
         mixture, W, grams, accepted = self._sweep(rng, state)
         new = self._complete(rng, replace(state, mixture=mixture), W, grams)
         new = self._turn(rng, new)
         density = log_likelihood(self.rows, new.frequencies, new.coef, new.law)
         new = replace(new, log_likelihood=density)
         return new, self.info(accepted, trajectory, density)
+
+    def _resize(self, rng: np.random.Generator, state: ClassState) -> ClassState:
+        """Step 0: one of some sizes for one function, its precisions with it."""
+        prior, model = self.model.ridge_prior, self.model
+        if prior is None:
+            return state
+        k, place = rng.integers(self.n_sticks), rng.integers(_N_SIZES)
+        sizes = np.exp(rng.choice(_SPACINGS) * (np.arange(_N_SIZES) - place))
+        coef, at = state.coef, 2 * len(state.frequencies)
+        level = coef[k, at : at + 1].sum()  # none without a linear part
+        given = state.law, sizes, int(k), float(level)
+        say_of = functools.partial(_hearer_of_sizes, *given)
+        logs = function_sums(self.rows, state.frequencies, coef, say_of)
+        ridges, precisions = state.ridge[k] / sizes**2, state.linear_precision[k] / sizes**2
+        logs = logs + _log_density_of_log(prior, ridges)
+        if model.n_linear > 1:
+            logs += _log_density_of_log(model.linear_prior, precisions)
+        is_in = (ridges >= lowest_ridge(self.rows.n_rows)) & (ridges <= RIDGE_LIMITS[1])
+        j = int(one_of(rng, np.arange(_N_SIZES), np.where(is_in, logs, -np.inf)))
+        coef[k] *= sizes[j]
+        coef[k, at : at + 1] = level
+        ridge, linear = state.ridge.copy(), state.linear_precision.copy()
+        ridge[k], linear[k] = ridges[j], precisions[j]
+        none = np.zeros_like(state.deviations)
+        return replace(state, mean=coef, deviations=none, ridge=ridge, linear_precision=linear)
 
     def _sweep(
         self, rng: np.random.Generator, state: ClassState
@@ -423,6 +454,33 @@ class ClassSampler(ClassChain):
             ridge=ridges,
             linear_precision=precisions,
         )
+
+
+# The size of a function. Given omega and its ridge a function hardly changes its size, given the
+# function its ridge hardly does: the two would crawl together. Coefficients but the level times c
+# and their precisions over c^2 are as probable under their normal prior, volume counted, so that
+# likelihood and priors of log precisions alone decide between sizes c: one of sixteen in geometric
+# progression, of which c = 1 has any place with the same probability. omega is integrated out.
+
+_N_SIZES, _SPACINGS = 16, (0.05, 0.2)
+
+
+def _hearer_of_sizes(law: Law, sizes: Array, k: int, level: float, index: int) -> Say:
+    """Say the log probability of targets where function k, but for its level, has each size."""
+
+    def say(f: Array, y: Array) -> Array:
+        found, scaled = np.empty(len(sizes)), f.copy()
+        for j, size in enumerate(sizes):
+            scaled[k] = level + size * (f[k] - level)
+            found[j] = law.log_mass(scaled, y).sum()
+        return found
+
+    return say
+
+
+def _log_density_of_log(prior: GammaPrior, values: Array) -> Array:
+    """Log density of the logarithm of gamma variables, up to a constant."""
+    return np.asarray(prior.shape * np.log(values) - prior.rate * values)
 
 
 # The move of all coefficients of counts. Where the mean is far from r, Polya-Gamma variables hold

@@ -539,10 +539,10 @@ class StudentNoise(ScaleMixture):
 
     def draw(self, rng: np.random.Generator, said: Array, parameter: Array, hear: Hear) -> Array:
         """Given the errors alone: the weights are integrated out."""
-        return np.asarray(_one_of(rng, self.degrees, said))
+        return np.asarray(one_of(rng, self.degrees, said))
 
 
-def _one_of(rng: np.random.Generator, values: Array, logs: Array) -> float:
+def one_of(rng: np.random.Generator, values: Array, logs: Array) -> float:
     """Draw one of some values from the logarithms of their probabilities."""
     total = np.cumsum(np.exp(logs - logs.max()))
     return float(values[int((total[:-1] <= rng.random() * total[-1]).sum())])
@@ -621,9 +621,9 @@ class HeteroscedasticNoise(ScaleMixture):
         if math.log(1.0 - rng.random()) < gain + 0.5 * float(z @ z - left @ left):
             parameter, said = new, heard
         n = len(self.spreads)
-        gamma = parameter[1:] * (_one_of(rng, self.spreads, said[:n]) / tau)
+        gamma = parameter[1:] * (one_of(rng, self.spreads, said[:n]) / tau)
         logs = -len(gamma) * np.log(self.spreads) - 0.5 * gamma @ gamma / np.square(self.spreads)
-        return np.append(_one_of(rng, self.spreads, logs), gamma)
+        return np.append(one_of(rng, self.spreads, logs), gamma)
 
     def climbed(self, said: Array, parameter: Array) -> Array:
         """Take a step of Fisher's scoring, that moves log variances by one half at most."""
