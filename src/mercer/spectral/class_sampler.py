@@ -400,11 +400,12 @@ class ClassSampler(ClassChain):
         if model.n_linear > 1:
             logs += _log_density_of_log(model.linear_prior, precisions)
         is_in = (ridges >= lowest_ridge(self.rows.n_rows)) & (ridges <= RIDGE_LIMITS[1])
-        j = int(one_of(rng, np.arange(_N_SIZES), np.where(is_in, logs, -np.inf)))
-        coef[k] *= sizes[j]
+        size = one_of(rng, sizes, np.where(is_in, logs, -np.inf))
+        coef[k] *= size
         coef[k, at : at + 1] = level
         ridge, linear = state.ridge.copy(), state.linear_precision.copy()
-        ridge[k], linear[k] = ridges[j], precisions[j]
+        ridge[k] /= size**2
+        linear[k] /= size**2
         none = np.zeros_like(state.deviations)
         return replace(state, mean=coef, deviations=none, ridge=ridge, linear_precision=linear)
 
