@@ -87,7 +87,7 @@ def figures() -> dict[str, float]:
 
 LIMITS = {
     "files": 200,
-    "lines": 74_662,
+    "lines": 74_721,
     "files of gp": 17,
     "files of sphere": 15,
     "files of basis": 16,
