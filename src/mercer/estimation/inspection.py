@@ -338,7 +338,8 @@ _N_VALUES: Final = 15
 _MOST_CURVES: Final = 10
 _MOST_LINES: Final = 5  # classes
 _N_CURVE_PREDICTIONS: Final = 10_000
-_LEAST_CURVE_ROWS, _MOST_CURVE_ROWS, _MOST_DRAWN_ROWS = 6, 60, 24
+_LEAST_CURVE_ROWS, _MOST_CURVE_ROWS = 24, 60
+_LEAST_DRAWN_ROWS, _MOST_DRAWN_ROWS = 6, 24  # at which functions are drawn
 _N_PAIRED: Final = 4  # inputs whose pairs are compared
 _PAIR_GRID: Final = 5
 _MAP_GRID: Final = 9
@@ -485,7 +486,7 @@ def effects_of(
     parts = [_varied(rows, [values]) for values in chosen]
     said = np.split(predicted(model, np.concatenate(parts))[lines], _ends(parts), axis=1)
     # Of several functions the draws at many rows together cost the cube of their number.
-    n_few = max(_LEAST_CURVE_ROWS, min(_MOST_DRAWN_ROWS, n_rows // n_functions**2))
+    n_few = max(_LEAST_DRAWN_ROWS, min(_MOST_DRAWN_ROWS, n_rows // n_functions**2))
     few = rows[:n_few]
     functions = drawn(model, [_varied(few, [values]) for values in chosen], rng)
     curves = []

@@ -278,6 +278,22 @@ def test_columns_of_one_input_go_together_and_levels_are_named():
     assert effects.curves[1].values.labels == ()
 
 
+def test_of_forty_classes_means_are_over_more_rows_than_draws(monkeypatch):
+    """Draws at many rows together cost the cube of their number, means only the number."""
+    sizes = []
+
+    def spied(model, parts, *rest):
+        sizes.extend(len(part) for part in parts)
+        return drawn(model, parts, *rest)
+
+    monkeypatch.setattr(inspection, "drawn", spied)
+    rows = RNG.standard_normal((50, 4))
+    inputs = Inputs.of_sizes(list("abcd"), [1] * 4)
+    found = effects_of(Known(4), rows, inputs, order=[0, 1, 2, 3], classes=range(40))
+    assert found.n_rows == 24
+    assert sizes == [15 * 6] * 4
+
+
 def test_of_two_values_there_is_no_line():
     rows = np.column_stack([RNG.integers(2, size=30), RNG.integers(2, size=30) * 3.0])
     model = Known(2)
