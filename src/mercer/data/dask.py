@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from mercer.data.encoding import Encoder
 from mercer.data.files import Stamp, place, printable
 from mercer.data.frame import Frame, refuse_twins
-from mercer.data.opening import Learner, sampling_step
+from mercer.data.opening import Learner
 from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
 from mercer.errors import INSTALL, ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
@@ -677,11 +677,10 @@ def _encoded(
     inputs, targets = ([], names) if encode is None else (names, [])
     missing: Any = getattr(encode, "missing", "error")
     dates: Any = getattr(encode, "dates", "auto")
-    learner = Learner(inputs, targets, is_guessed, missing, dates, sampling_step(sum(sizes)))
+    learner = Learner(inputs, targets, is_guessed, missing, dates, sum(sizes))
     reader = functools.partial(_frame_of, read, columns, tuple(texts.values()))
     learn = functools.partial(_learn_part, reader, learner)
-    found = _gathered(client.map(learn, held, called, starts, pure=False), called)
-    for other in found:
+    for other in _gathered(client.map(learn, held, called, starts, pure=False), called):
         learner.join(other, name)
     encoder, labels, order = learner.learned(name)
     encode_part = functools.partial(_encode_part, reader, encoder, labels)

@@ -445,6 +445,7 @@ class _Texts:
         self._counts: Counter[str | None] = Counter()
         self._places: list[tuple[str, int, int]] = []
         self.kind: Kind | None = None  # as long as all cells are missing
+        self.first = ""  # the file of the first cell that is there
         self.orders: set[tuple[str, ...]] = set()  # of ordered categories
         self._is_endless = False  # numbers or dates may be as different as they like
 
@@ -467,7 +468,7 @@ class _Texts:
     def join(self, later: _Texts, source: str) -> None:
         """Take what another has learned of later rows; of texts without end, ever fewer."""
         if later.kind is not None:
-            self._agree(later.kind, later._first_file)
+            self._agree(later.kind, later.first)
         self.orders |= later.orders
         for k, (cell, where) in enumerate(zip(list(later._counts), later._places, strict=True)):
             if cell not in self._counts:
@@ -483,9 +484,9 @@ class _Texts:
         if self.kind not in (None, kind):
             raise DataError(
                 f"{printable(file)}, column {quoted(self.name)}: holds {kind}, and {self.kind} in "
-                f"{printable(self._first_file)}; give all the same type"
+                f"{printable(self.first)}; give all the same type"
             )
-        self.kind = kind
+        self.kind, self.first = kind, self.first or file
 
     def _refuse_names(self, source: str) -> None:
         """Refuse a column of more words, or classes, than are counted."""
@@ -497,12 +498,6 @@ class _Texts:
                 f"different texts, as names of rows do; {LEAVE_OUT}"
             )
         self._is_endless = True
-
-    @property
-    def _first_file(self) -> str:
-        """The file of the first cell that is there."""
-        cells = zip(self._counts, self._places, strict=True)
-        return next(file for cell, (file, _, _) in cells if cell is not None)
 
     @property
     def levels(self) -> list[str]:
@@ -547,8 +542,8 @@ class Learner:
         Inputs, and the target, if any.
     texts : mapping of str to bool
         Those of them that are text, and whether its cells tell that they are numbers or dates.
-    step : int
-        Of so many rows one gives a number to the median.
+    n_rows : int
+        How many rows there are: of a few hundred thousand at most the median is taken.
     """
 
     def __init__(
@@ -558,7 +553,7 @@ class Learner:
         texts: Mapping[str, bool],
         missing: Missing,
         dates: Dates,
-        step: int,
+        n_rows: int,
     ) -> None:
         if missing not in ("error", "impute", "indicator"):
             raise UsageError(
@@ -566,7 +561,7 @@ class Learner:
             )
         self.names, self.targets, self.texts = tuple(names), tuple(targets), texts
         self._missing: Missing = missing
-        self._step = step
+        self._step = max(1, n_rows // _SAMPLE)
         self._columns = {
             name: _Texts(name, missing, dates, is_target=name in targets, is_guessed=texts[name])
             for name in (*names, *targets)
@@ -618,18 +613,13 @@ class Learner:
         return Encoder(tuple(codes[name] for name in self.names), self._missing), labels, order
 
 
-def sampling_step(n_rows: int) -> int:
-    """Of so many rows one gives a number to the median."""
-    return max(1, n_rows // _SAMPLE)
-
-
 def _learn(
     table: _Files, names: Sequence[str], targets: Sequence[str], missing: Missing, dates: Dates
 ) -> tuple[Encoder, list[str], tuple[str, ...]]:
     """Learn from all rows: see `Learner.learned`."""
     rows = table.rows
-    step = sampling_step(rows.n_rows)
-    learner = Learner(names, targets, dict.fromkeys(table.texts, False), missing, dates, step)
+    texts = dict.fromkeys(table.texts, False)
+    learner = Learner(names, targets, texts, missing, dates, rows.n_rows)
     position = 0
     for frame in table.frames([*names, *targets]):
         learner.add(frame, position)
