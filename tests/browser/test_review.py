@@ -80,6 +80,7 @@ def test_by_keyboard_alone(browser: Browser, served: tuple[Any, Any, Path]) -> N
     page.keyboard.press("q")
     page.wait_for_selector("#over:not([hidden])")
     assert "can be closed" in page.inner_text("#words")
+    assert page.locator("button:visible").count() == 0
     assert server.is_finished
     assert problems == []
 

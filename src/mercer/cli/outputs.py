@@ -58,7 +58,9 @@ def check_format(path: Path | None, *, is_for_spreadsheet: bool = False) -> None
         need_pyarrow(path, "writing Parquet")
 
 
-def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
+def write_rows(
+    path: Path | None, columns: Mapping[str, NDArray[Any]], line_end: str = "\n"
+) -> None:
     """Write columns to a file by its suffix, or as CSV to standard output."""
     if path is not None and path.suffix.lower() == ".json":
         write_atomically(path, (json.dumps(records(columns), indent=1).encode(),))
@@ -66,7 +68,7 @@ def write_rows(path: Path | None, columns: Mapping[str, NDArray[Any]]) -> None:
     n_rows = len(next(iter(columns.values())))
     is_parquet = path is not None and path.suffix.lower() == ".parquet"
     step = max(n_rows, 1) if is_parquet else _BLOCK  # text takes more memory than numbers
-    with appending_rows(path) as writer:
+    with appending_rows(path, line_end) as writer:
         for begin in range(0, max(n_rows, 1), step):
             writer.append({name: each[begin : begin + step] for name, each in columns.items()})
 
@@ -97,7 +99,7 @@ def _disarmed(cell: Any) -> Any:
 
 
 @contextmanager
-def appending_rows(path: Path | None) -> Iterator[RowWriter]:
+def appending_rows(path: Path | None, line_end: str = "\n") -> Iterator[RowWriter]:
     """Open a .csv or .parquet file, or CSV on standard output, to append blocks of rows to.
 
     The file is there when the block has ended well.
@@ -107,7 +109,7 @@ def appending_rows(path: Path | None) -> Iterator[RowWriter]:
         yield writer
         writer.close()
     else:
-        with writing_rows(path) as file:
+        with writing_rows(path, line_end) as file:
             yield file
 
 

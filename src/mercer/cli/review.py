@@ -134,7 +134,7 @@ def write_reviewed(
             if name == target:
                 found = np.array([spelled[str(labels[n_table + k])] for k in known], dtype=object)
             columns[name] = np.concatenate([columns[name], found])
-    write_rows(out, columns)
+    write_rows(out, columns, written.line_end)
     return n_changed
 
 
@@ -241,9 +241,10 @@ def _review(
     serving: Serving,
     session: Session,
 ) -> None:
-    from mercer.cli.fitting import data_digest
+    from mercer.cli.fitting import data_digest, describe_table
     from mercer.review.journal import open_journal
     from mercer.review.reviewer import Reviewer
+    from mercer.sampling.progress import waiting
     from mercer.sphere.fitting import LARGEST_WHOLE
 
     labels, table = read_labels(data, pool, options)
@@ -252,15 +253,13 @@ def _review(
             f"{data}: {len(table.labels)} rows are more than the {LARGEST_WHOLE} that a review can "
             "learn from again and again; `mercer audit` lists those to look at"
         )
-    session.say("data", f"{data}: {len(table.labels)} rows, {len(table.inputs.names)} inputs")
-    for note in table.notes:
-        session.say("columns", note)
+    describe_table(table, session)
     if pool is not None:
         session.say("pool", f"{pool}: {len(labels.recorded) - len(table.labels)} rows")
     n_table = len(table.labels)
     identity = {
         "data": data_digest(table), "target": options.target, "classes": list(labels.classes),
-        "n_rows": len(labels.recorded),
+        "n_rows": len(labels.recorded), "names": digest_json(list(labels.names)),
     }  # fmt: skip
     if pool is not None:  # by what a person sees of it
         identity["pool"] = digest_json([[k, texts[n_table:]] for k, texts in labels.cells.items()])
@@ -268,12 +267,13 @@ def _review(
         n_before = len(kept.standing)
         verb = f"going on after {n_before} decisions" if n_before else "each decision is kept"
         session.say("journal", f"{journal} ({verb})")
-        session.say("learning", "the first row shows in a moment")
+        session.say("learning", "from all labels, as an audit does; then the first row shows")
         reviewer = Reviewer(
             labels, kept, refit_every=serving.refit_every, seed=serving.seed,
             say=lambda words: session.note("", words),
         )  # fmt: skip
-        reviewer.begin()
+        with session.at_work("learning"), waiting("learning", "auto"):
+            reviewer.begin()
         try:
             _serve(reviewer, f"{data}, {options.target}", serving, session)
         finally:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from mercer.cli.options import TableOptions
+from mercer.data.csv_reader import line_end
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, fit_encoder
 from mercer.data.files import STANDARD_INPUT, printable, quoted
 from mercer.data.formats import Dates
@@ -145,6 +147,7 @@ class WrittenTable:
 
     columns: dict[str, NDArray[Any]]
     origin: Origin
+    line_end: str  # of its first file, where that is text
 
     @classmethod
     def read(cls, data: str, encoding: str | None) -> WrittenTable:
@@ -158,7 +161,7 @@ class WrittenTable:
                 parse_number(text) is not None for text in set(texts) - {None}
             )
             columns[column.name] = texts.copy() if is_read else as_levels(plain)
-        return cls(columns, frame.origin)
+        return cls(columns, frame.origin, line_end(Path(frame.origin.files[0]), encoding))
 
     def at(self, names: RowNames) -> Rows:
         """Return where the rows of these names stand in it."""

@@ -26,7 +26,8 @@ from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from mercer.data.files import check_size, nearest, place, printable, quoted, reading
+from mercer.data.arrow import is_arrow
+from mercer.data.files import check_size, first_bytes, nearest, place, printable, quoted, reading
 from mercer.data.frame import (
     INDEX_COLUMNS,
     MISSING,
@@ -204,6 +205,14 @@ def _open(file: Path, raw: io.BufferedReader, encoding: str | None) -> io.TextIO
         raise UsageError(
             f"there is no encoding {quoted(encoding)}; latin-1, cp1252 and utf-16 are some"
         ) from None
+
+
+def line_end(file: Path, encoding: str | None) -> str:
+    """Return what ends the first line of a text table; a line feed for what is none."""
+    if not file.is_file() or (start := first_bytes(file)).startswith(ZIP) or is_arrow(start):
+        return "\n"
+    with reading(file), open(file, "rb") as raw, _open(file, raw, encoding) as text:
+        return "\r\n" if text.readline(MAX_LINE).endswith("\r\n") else "\n"
 
 
 def unpacked(file: Path, raw: io.BufferedReader) -> Any:

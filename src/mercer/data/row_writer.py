@@ -66,12 +66,12 @@ class RowWriter(ABC):
 class CsvWriter(RowWriter):
     """Write CSV to an open text file; numbers with all digits, so that they are read back alike."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, line_end: str = "\n") -> None:
         super().__init__()
         # A cell with a character of the line's end is put in quotation marks, as \r has to be.
-        lines = SimpleNamespace(write=lambda line: stream.write(f"{line[:-2]}\n"))
+        lines = SimpleNamespace(write=lambda line: stream.write(line[:-2] + line_end))
         self._of_texts = csv.writer(lines, lineterminator="\r\n")
-        self._of_numbers = csv.writer(stream, lineterminator="\n")  # faster
+        self._of_numbers = csv.writer(stream, lineterminator=line_end)  # faster
 
     def _begin(self, columns: Mapping[str, NDArray[Any]]) -> None:
         self._of_texts.writerow(columns)
@@ -138,13 +138,15 @@ def _as_array(values: NDArray[Any]) -> Any:
 
 
 @contextmanager
-def writing_rows(path: Path) -> Iterator[RowWriter]:
+def writing_rows(path: Path, line_end: str = "\n") -> Iterator[RowWriter]:
     """Open a file to append blocks of rows to; it is there when the block has ended well.
 
     Parameters
     ----------
     path : Path
         Ends in .csv or .parquet.
+    line_end : str
+        Of CSV.
 
     Yields
     ------
@@ -185,7 +187,7 @@ def writing_rows(path: Path) -> Iterator[RowWriter]:
                 parquet.abandon()
         else:
             text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
-            writer = CsvWriter(text)
+            writer = CsvWriter(text, line_end)
             yield writer
             writer.close()
             text.flush()

@@ -22,6 +22,9 @@ from mercer.errors import DataError, StorageError
 
 Action = Literal["keep", "change", "unsure", "label", "undo"]
 _KIND, _FORMAT = "mercer review", 1
+_OTHER = {
+    "data": "other rows", "pool": "other rows in the pool", "names": "other names of rows"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -167,9 +170,7 @@ def _check_identity(name: str, found: Mapping[str, Any], mine: Mapping[str, Any]
         raise DataError(f"{name}: is no journal of a review; name another file with --journal")
     for key in mine:
         if found.get(key) != mine[key]:
-            words = {"data": "other rows", "pool": "other rows in the pool"}.get(
-                key, f"{key} {found.get(key)!r}, not {mine[key]!r}"
-            )
+            words = _OTHER.get(key, f"{key} {found.get(key)!r}, not {mine[key]!r}")
             raise DataError(
                 f"{name}: is the journal of another table ({words}); name another file with "
                 "--journal, or give the table that it was begun with"

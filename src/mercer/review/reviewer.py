@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 
 _SLIP = 1e-3  # P(a person's label is wrong)
 _N_NEIGHBOURS = 5
+_RARE = 0.01  # a share of rows that is no surprise
 _QUICK: dict[str, Any] = {"n_draws": 200, "n_warmup": 100, "n_chains": 2, "progress": False}
 # With a pool labels are few: a linear part learns at once, and no half of the labels is wrong.
 _FEW_LABELS: dict[str, Any] = {"kernel": "rbf + linear", "noise_prior": (1.0, 9.0)}
@@ -114,12 +115,15 @@ class Reviewer:
         self._lock = threading.RLock()
         self._worker = ThreadPoolExecutor(1, "mercer-review")
         self._refit: Future[None] | None = None
+        self._first: _Known | None = None  # what the labels say before any decision
         self._known: _Known | None = None
         self._codes = {label: k for k, label in enumerate(labels.classes)}
 
     def begin(self) -> None:
-        """Learn from the labels as they are now; takes as long as an audit."""
-        self._known = self._learn(None)
+        """Learn from the labels, which takes as long as an audit; then from the decisions."""
+        self._first = self._known = self._learn(None)
+        if self._is_due():
+            self._known = self._learn(self._first)
 
     @property
     def p_wrong(self) -> Array:
@@ -277,7 +281,7 @@ class Reviewer:
         )
 
     def _unusual(self, row: int, suggested: str) -> tuple[tuple[str, str], ...]:
-        """Columns whose value is nearer to the usual one of the suggested class than of its own."""
+        """Columns whose value is nearer to what the suggested class has, or more common there."""
         recorded = self.labels.recorded[row]
         if recorded is None:
             return ()
@@ -291,41 +295,49 @@ class Reviewer:
             try:
                 values = np.array([float(text) if text else np.nan for text in texts])
             except ValueError:
-                continue
-            spread = np.nanstd(values)
-            if not np.isfinite(values[row]) or not spread > 0.0:
-                continue
-            centre, rival = np.nanmedian(values[own]), np.nanmedian(values[other])
-            gain = (abs(values[row] - centre) - abs(values[row] - rival)) / spread
+                is_same = np.array(texts) == texts[row]
+                centre, rival = is_same[own].mean(), is_same[other].mean()
+                gain = np.log((rival + _RARE) / (centre + _RARE)) if texts[row] else 0.0
+                words = f"{texts[row]}: {_percent(centre)} of {recorded}, {_percent(rival)} of "
+            else:
+                spread = np.nanstd(values)
+                if not np.isfinite(values[row]) or not spread > 0.0:
+                    continue
+                centre, rival = np.nanmedian(values[own]), np.nanmedian(values[other])
+                gain = (abs(values[row] - centre) - abs(values[row] - rival)) / spread
+                words = f"{texts[row]}: usual is {centre:.4g} in {recorded}, {rival:.4g} in "
             if gain > 0.5:
-                words = (
-                    f"{texts[row]}: usual is {centre:.4g} in {recorded}, {rival:.4g} in {suggested}"
-                )
-                found.append((gain, name, words))
+                found.append((gain, name, words + suggested))
         return tuple((name, words) for _, name, words in sorted(found, reverse=True)[:5])
 
     def _refit_if_due(self) -> None:
-        is_idle = self._refit is None or self._refit.done()
-        n_new = self.journal.n_lines - self._now().n_lines  # undone decisions count as well
-        if self._refit_every and is_idle and n_new >= self._refit_every:
+        if self._is_due() and (self._refit is None or self._refit.done()):
             self._refit = self._worker.submit(self._learn_again)
+
+    def _is_due(self) -> bool:
+        n_new = self.journal.n_lines - self._now().n_lines  # undone decisions count as well
+        return 0 < self._refit_every <= n_new
 
     def _learn_again(self) -> None:
         """Fit in the background; a fit that fails leaves what was known, and is said."""
         try:
-            known = self._learn(self._known)
+            known = self._learn(self._first)
         except (MercerError, ValueError, ArithmeticError) as error:
             self._say(f"the classifier did not learn from the latest decisions: {error}")
             return
         with self._lock:
             self._known = known
 
-    def _learn(self, before: _Known | None) -> _Known:
+    def _learn(self, first: _Known | None) -> _Known:
+        """Learn from the decisions, given what the labels said first: the same after a restart."""
         from mercer.sphere.estimator import KernelGibbsClassifier
 
         with self._lock:
             standing, n_lines = dict(self.journal.standing), self.journal.n_lines
             labels = self._current()
+        if first is None:
+            pairs = zip(self.labels.recorded, labels, strict=True)
+            labels, standing, n_lines = [now if was is None else was for was, now in pairs], {}, 0
         if len({*labels} - {None}) < 2:
             self._say("the decisions leave fewer than two classes; learning from recorded labels")
             labels, standing = list(self.labels.recorded), {}
@@ -333,11 +345,11 @@ class Reviewer:
         taught = np.array([k for k, label in enumerate(labels) if label is not None])
         y = np.array([self._codes[str(labels[k])] for k in taught])
         is_decided = np.array([k in standing for k in taught])
-        first = _FEW_LABELS if None in self.labels.recorded else {}
-        settings = first if before is None else before.settings
+        settings: dict[str, Any] = _FEW_LABELS if None in self.labels.recorded else {}
         rate: Any = "learn"
-        if before is not None or is_decided.any():
-            rate = np.where(is_decided, _SLIP, self._rate_left(before, taught, is_decided))
+        if first is not None:
+            settings = first.settings
+            rate = np.where(is_decided, _SLIP, _rate_among(first.p_wrong[taught[~is_decided]]))
         model = KernelGibbsClassifier(
             **_QUICK, **settings, random_state=self._seed, noise_rate=rate
         )
@@ -352,25 +364,24 @@ class Reviewer:
         if len(rest):
             proba[np.ix_(rest, model.classes_)] = model.clean_proba(self.labels.X[rest])
             worth[rest] = model.information(self.labels.X[rest])
-        if before is None:
+        if first is None:
             settings = _best_of(model)
         Z = model.standardizer_.transform(self.labels.X)
-        words = "again " if before is not None else ""
+        words = "again " if first is not None else ""
         self._say(f"learned {words}in {time.monotonic() - started:.1f} s")
         codes = np.array([self._codes.get(label or "", -1) for label in self.labels.recorded])
         own = proba[np.arange(len(codes)), np.maximum(codes, 0)]
         p_wrong = np.where(codes < 0, 0.0, 1.0 - own)
         return _Known(proba, p_wrong, worth, Z, settings, len(standing), n_lines)
 
-    def _rate_left(
-        self, before: _Known | None, taught: NDArray[np.int64], is_decided: NDArray[np.bool_]
-    ) -> float:
-        """The rate among rows that nobody has decided on, as the fit before has it."""
-        if before is None:
-            return 0.1
-        left = taught[~is_decided]
-        wrong = float(before.p_wrong[left].sum())
-        return float(np.clip((1.0 + wrong) / (2.0 + len(left)), _SLIP, 0.45))
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _rate_among(p_wrong: Array) -> float:
+    """Return the rate of wrong labels among rows that nobody has decided on."""
+    return float(np.clip((1.0 + p_wrong.sum()) / (2.0 + len(p_wrong)), _SLIP, 0.45))
 
 
 def _best_of(model: Any) -> dict[str, Any]:

@@ -44,6 +44,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def labels(n_pool: int = 0) -> Labels:
     recorded = [*map(str, GIVEN[: N - n_pool]), *[None] * n_pool]
     cells = {name: [f"{v:.3f}" for v in X[:, k]] for k, name in enumerate(("a", "b"))}
+    cells["c"] = ["left" if v < 0.0 else "right" for v in X[:, 0]]
     return Labels(X, tuple(recorded), ("no", "yes"), tuple(f"row {k}" for k in range(N)), cells)
 
 
@@ -91,8 +92,10 @@ def test_a_question_says_why(journal: Journal) -> None:
     assert question.suggested == TRUE[question.row]
     assert abs(sum(question.probabilities.values()) - 1.0) < 1e-9
     assert len(question.neighbours) == 5
-    assert question.unusual[0][0] == "a"
-    assert "usual is" in question.unusual[0][1]
+    unusual = dict(question.unusual)
+    assert "usual is" in unusual["a"]
+    side = "left" if X[question.row, 0] < 0.0 else "right"
+    assert unusual["c"].startswith(f"{side}: 3 % of {question.recorded}, ")
     json.dumps(reviewing.as_json(question))
 
 
@@ -133,7 +136,7 @@ def test_decisions_that_leave_one_class_alone(journal: Journal, action: Any) -> 
     journal.add(4, "row 4", "keep", "no", "no", 0.5)
     reviewer = Reviewer(own, journal, refit_every=1, say=said.append)
     reviewer.begin()
-    assert "the decisions leave fewer than two classes" in said[0]
+    assert "the decisions leave fewer than two classes" in said[1]
     question = reviewer.question()
     assert question is not None
     assert question.row not in (3, 4)
@@ -141,6 +144,22 @@ def test_decisions_that_leave_one_class_alone(journal: Journal, action: Any) -> 
     reviewer.wait()
     assert "learned again" in said[-1]
     assert reviewer.progress()["n_learned"] == 3
+
+
+def test_the_same_decisions_say_the_same_after_a_restart(tmp_path: Path) -> None:
+    """The line to stop by, and the order of the rows: whoever ended in between."""
+    path, seen = tmp_path / "j.jsonl", list[Any]()
+    for n_answers in (4, 0):
+        with open_journal(path, IDENTITY) as kept:
+            reviewer = begun(kept, refit_every=2)
+            for _ in range(n_answers):
+                decide(reviewer, reviewer.question())
+                reviewer.wait()
+            seen.append((reviewer.progress(), reviewer.question()))
+    (ended, asked), (begins, first) = seen
+    assert begins["n_learned"] == ended["n_learned"] == 4
+    assert begins["expected_wrong"] == ended["expected_wrong"]
+    assert first == asked
 
 
 def test_undo(journal: Journal) -> None:
@@ -395,10 +414,11 @@ def test_a_review_by_the_page(page: Any) -> None:
 # From file to file.
 
 
-def test_what_is_written_differs_in_the_decided_labels_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_is_written_differs_in_the_decided_labels_only(tmp_path: Path, end: str) -> None:
     data, pool, out = tmp_path / "t.csv", tmp_path / "p.csv", tmp_path / "o.csv"
     rows = [f"P-{k:02d},{X[k, 0]:.3f},0{k},{GIVEN[k]}" for k in range(30)]
-    data.write_text("\n".join(["id,a,code,y", *rows]) + "\n")
+    data.write_text(end.join(["id,a,code,y", *rows]) + end, newline="")
     more = [f"Q-{k},{X[k, 0]:.3f},7" for k in range(30, 34)]
     pool.write_text("\n".join(["id,a,code", *more]) + "\n")
     options = TableOptions("y", "classification", ("code",), "id", None, "error")
@@ -410,6 +430,7 @@ def test_what_is_written_differs_in_the_decided_labels_only(tmp_path: Path) -> N
     final[3] = "yes" if final[3] == "no" else "no"
     final[31] = "no"
     assert write_reviewed(out, str(data), str(pool), "y", table, final) == 1
+    assert (b"\r" in out.read_bytes()) == (end == "\r\n")
     before, after = data.read_text().splitlines(), out.read_text().splitlines()
     assert [k for k, line in enumerate(before) if after[k] != line] == [4]
     assert after[31:] == [f"Q-31,{X[31, 0]:.3f},7,no"]
@@ -588,6 +609,24 @@ def test_another_pool_is_refused(
         assert main(words) in (2, 3)
         assert "another table (other rows in the pool)" in capsys.readouterr().err
     assert (tmp_path / "t.reviewed.csv").read_text() == before
+
+
+def test_other_names_of_rows_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "t.csv"
+    rows = "".join(f"P{k},{X[k, 0]:.3f},{GIVEN[k]}\n" for k in range(30))
+    words = ["review", str(data), "--target", "y", "--no-browser", "--id", "id"]
+    monkeypatch.setattr(reviewing.Reviewer, "begin", lambda self: time.sleep(0.1))
+    monkeypatch.setattr(reviewing.Reviewer, "progress", lambda self: {"n_decided": 0, "unsure": 0})
+    monkeypatch.setattr(reviews, "_serve", lambda *given: None)
+    monkeypatch.setattr("mercer.cli.terminal._SILENCE", 0.02)
+    data.write_text("id,a,y\n" + rows)
+    assert main(words) == 0
+    assert "at work   learning, " in capsys.readouterr().err
+    data.write_text("id,a,y\n" + rows.replace("P7,", "P99,"))
+    assert main(words) in (2, 3)
+    assert "another table (other names of rows)" in capsys.readouterr().err
 
 
 def test_a_page_that_cannot_be_served_is_refused_first(
