@@ -282,8 +282,10 @@ def choose_model(name: str, task: str, n_classes: int, n_rows: int) -> ModelEntr
     able = [entry for entry in able_models(task, n_classes) if entry in named]
     if task == "classification" and not able:
         most = max(entry.max_classes for entry in named)
+        name_hint = "; is it a name of the rows?" if 2 * n_classes > n_rows else ""
         raise DataError(
             f"the target has {n_classes} classes, and no model here tells more than {most} apart"
+            f"{name_hint}"
         )
     if name == "auto":
         able = [entry for entry in able if entry.most_rows(n_classes) >= n_rows] or able

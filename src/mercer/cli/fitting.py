@@ -526,7 +526,10 @@ def constant_columns(table: TrainingTable) -> str:
     if not names:
         return ""
     if len(names) == table.X.shape[1]:
-        return "all inputs are constant: the predictions are the prior's and say nothing of a row"
+        return (
+            f"all inputs are constant ({', '.join(names[:5])}), so there is nothing to learn: the "
+            "predictions are the prior's and say nothing of a row"
+        )
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return f"constant, so without effect: {', '.join(names[:5])}{more}"
 

@@ -113,6 +113,8 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
             f"one {task.noun}, {quoted(labels[0])}; use --missing impute"
         )
     classes, y = task.encode(labels)
+    if len(classes) == len(labels) >= _TEXTS:
+        target_notes += (f"target {quoted(options.target)} differs in every row, as names do",)
     groups = None if options.group is None else _groups(frame.take(encoded.rows), options.group)
     order = tuple(level for level in frame.column(options.target).order if level in classes)
     return TrainingTable(
@@ -194,10 +196,10 @@ def several_targets(data: str, options: TableOptions, model: str) -> tuple[str, 
 
 
 def _with_target(frame: Frame, options: TableOptions) -> tuple[Frame, tuple[str, ...]]:
-    """Leave out rows without a target, where rows with gaps are to be left out; say how many."""
+    """Leave out rows without a target, where something is to be done about gaps; say how many."""
     column = frame.column(options.target)
     is_missing = column.is_missing
-    if options.missing != "drop" or not is_missing.any() or is_missing.all():
+    if options.missing == "error" or not is_missing.any() or is_missing.all():
         return frame, ()
     words = f"{is_missing.sum()} of {frame.n_rows} rows have no target and were dropped"
     return frame.take(np.flatnonzero(~is_missing)), (words + gap_words(column),)

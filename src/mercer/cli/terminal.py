@@ -141,7 +141,7 @@ class Session:
 
         def tell() -> None:
             while not is_over.wait(_SILENCE):
-                now = words if isinstance(words, str) else words()
+                now = (words if isinstance(words, str) else words()) or "the first steps"
                 self.note("at work", f"{now}, {spoken(time.monotonic() - began)} so far")
 
         thread = threading.Thread(target=tell, daemon=True)
@@ -427,16 +427,16 @@ def _how(rate: Mapping[str, float], *, is_learned: bool) -> str:
 def list_words(audit: Audit) -> str:
     """Say how long the list is and what is expected of it."""
     n, k = len(audit.names), audit.n_listed
+    wider = audit.wider()
+    words = "" if wider is None else f"; --fdr {wider[0]:g} would list {wider[1]}"
     if k == 0:
-        wider = audit.wider()
-        words = "" if wider is None else f"; --fdr {wider[0]:g} would list {wider[1]}"
         return (
             f"no row of {n}: of any list more than {100 * audit.fdr:g} % would be expected to be "
             f"right (--fdr {audit.fdr:g}){words}; {audit.of_first()}"
         )
     return (
         f"{k} row{'s' * (k > 1)} of {n}, of which {100 * audit.expected_fdr:.1f} % are expected to "
-        f"be right after all (--fdr {audit.fdr:g} allows {100 * audit.fdr:g} %)"
+        f"be right after all (--fdr {audit.fdr:g} allows {100 * audit.fdr:g} %){words}"
     )
 
 

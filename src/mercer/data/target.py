@@ -149,8 +149,8 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
     if missing.any():
         raise DataError(
             f"{frame.place(int(np.argmax(missing)), column.name)}: the target is missing "
-            f"({int(missing.sum())} of {frame.n_rows} rows); fill it in, or remove the row "
-            f"(--missing drop does){gap_words(column)}"
+            f"({int(missing.sum())} of {frame.n_rows} rows); fill it in, or leave such rows "
+            f"out (--missing impute, indicator and drop do){gap_words(column)}"
         )
     if column.kind == "number" and np.isinf(column.values).any():
         row = int(np.argmax(np.isinf(column.values)))

@@ -191,7 +191,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             return Inputs.of_encoder(self.encoder_.encoding_)
         return Inputs.of_sizes(self.feature_labels_, [1] * self.n_features_in_)
 
-    def report(self, path: str | Path, X_test: Any = None, y_test: Any = None) -> None:
+    def report(self, path: str | Path, X_test: Any = None, y_test: Any = None) -> Path:
         """Write a report of the fitted model: one HTML file that needs no network.
 
         Parameters
@@ -201,6 +201,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             Rows that were not learned from: the report scores them, and says which inputs decide.
         y_test : array of shape (m,), optional
             Their targets.
+
+        Returns
+        -------
+        Path
+            Where it is.
 
         Raises
         ------
@@ -212,6 +217,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         with rows_without_names():  # those of a frame are checked, and then an array
             importlib.import_module("mercer.report").save_report(self, path, X_test, y_test)
+        return Path(path)
 
     @available_if(is_classifier)  # type: ignore[untyped-decorator]
     def information(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -543,7 +543,9 @@ def _say_left_out(
         parts = [
             f"{task.words(name)} {abs(gap):.3f}{' above' * (gap < -5e-4)}" for gap, name in left
         ]
-        yield f"kernels left out, with nats a held-out row below these: {', '.join(parts)}"
+        why = " (above: the first rows ruled it out, or time was over)"
+        why = why if any(part.endswith("above") for part in parts) else ""
+        yield f"kernels left out, with nats a held-out row below the rest{why}: {', '.join(parts)}"
     idle = [each.name for each in compared if each.name not in names and not len(each.scores)]
     if idle:
         listed = ", ".join(map(task.words, idle))

@@ -142,7 +142,7 @@ def _is_integer(node: ast.expr) -> bool:
 
 
 def _hint(node: ast.expr) -> str:
-    """Return "; did you mean 'x'?" for a misspelt name, or how a known one is called."""
+    """Return " (did you mean 'x'?)" for a misspelt name, or how a known one is called."""
     if isinstance(node, ast.Call):
         node = node.func
     if not isinstance(node, ast.Name):
@@ -153,7 +153,7 @@ def _hint(node: ast.expr) -> str:
         return f": {node.id} is called with one kernel"
     known = [*LEAVES, *_WITH_NUMBER, *_WITH_KERNEL]
     close = [] if node.id in known else difflib.get_close_matches(node.id.lower(), known, n=1)
-    return f": did you mean {close[0]!r}?" if close else ""
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def write_kernel(kernel: Kernel) -> str:

@@ -447,10 +447,14 @@ def compared(gap: float, error: float | None, n_groups: int | None = None) -> st
     """
     if error is None:
         return "unknown"
-    most = 2.0 if n_groups is None else float(stdtrit(max(1, n_groups - 1), ndtr(2.0)))
-    if abs(gap) <= most * error:
+    if abs(gap) <= _most_by_chance(n_groups) * error:
         return "level"
     return "ahead" if gap < 0 else "behind"
+
+
+def _most_by_chance(n_groups: int | None) -> float:
+    """Return how many standard errors a gap may be by chance."""
+    return 2.0 if n_groups is None else float(stdtrit(max(1, n_groups - 1), ndtr(2.0)))
 
 
 def standing(evaluation: AnyEvaluation) -> tuple[str, ModelScore[Any]] | None:
@@ -558,6 +562,10 @@ def _place_words(evaluation: AnyEvaluation) -> str:
     mine, *others = (getattr(entry.scores, evaluation.main_error) for entry in entries)
     if word == "level" and len(others) > 1 and mine > max(others):
         return f"behind all {len(others)} baselines, of which {best.name} is the best"
+    gap = mine - getattr(best.scores, evaluation.main_error)
+    if word == "level" and best.gap_error is not None and abs(gap) > 2.0 * best.gap_error:
+        side = COMPARED["ahead" if gap < 0 else "behind"]
+        return f"{side}, though that may be chance, the best baseline, {best.name}"
     return f"{COMPARED[word]} the best baseline, {best.name}"
 
 
@@ -576,6 +584,8 @@ def _gap_words(word: str, gap: str, error: str, model: ModelScore[Any]) -> str:
     if model.scores.n_rows < FEW_ROWS:
         chance = f"but {model.scores.n_rows} rows are too few to say what is chance."
     of_groups = "" if model.n_groups is None else f", {model.n_groups} groups taken whole"
+    if word == "level" and (most := _most_by_chance(model.n_groups)) > 2.05:
+        chance = f"{chance[:-1]}: of {model.n_groups} groups one below {most:.1f} of these may be."
     return (
         f"On the same rows the two differ by {gap} with a standard error of {error} (of the "
         f"difference, rows paired{of_groups}), {chance}"

@@ -63,6 +63,17 @@ def test_a_table_is_described_before_anything_is_learned(run, table: Path, tmp_p
     assert [each["name"] for each in found["inputs"]] == ["a", "b", "same"]
 
 
+def test_a_target_that_names_the_rows_is_told(run, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("a,name\n" + "".join(f"{i % 7},P{i}\n" for i in range(60)))
+    code, out, _ = run("inspect", path, "--target", "name")
+    assert code == 0
+    assert "target 'name' differs in every row, as names do" in out
+    code, _, err = run("fit", path, "--target", "name")
+    assert code == 3
+    assert "is it a name of the rows?" in err
+
+
 def test_columns_are_listed_without_a_target(run, table: Path) -> None:
     code, out, _ = run("inspect", table)
     assert code == 0

@@ -163,6 +163,8 @@ def test_long_work_has_a_line_now_and_then_off_a_terminal(monkeypatch) -> None:
             assert time.monotonic() < until
             time.sleep(0.01)
 
+    with session.at_work(lambda: ""):
+        wait_for("at work   the first steps, 0.0")
     with session.at_work(live.in_hand):
         wait_for("at work   mercer gp: 1 of 4 folds, 0.0")
     with session.progress() as bar:

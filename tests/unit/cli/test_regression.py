@@ -268,10 +268,11 @@ def test_targets_that_cannot_be_learned(run, tmp_path: Path, cells: list[str], t
     assert told in err
 
 
-def test_rows_without_a_target_are_dropped_if_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("missing", ["drop", "impute", "indicator"])
+def test_rows_without_a_target_are_dropped_if_asked(tmp_path: Path, missing: str) -> None:
     path = tmp_path / "d.csv"
     path.write_text("a,price\n" + "".join(f"{i},{'' if i == 1 else i + 0.5}\n" for i in range(6)))
-    found = read_training(str(path), TableOptions("price", "auto", (), None, None, "drop"))
+    found = read_training(str(path), TableOptions("price", "auto", (), None, None, missing))
     assert found.names.number.tolist() == [1, 3, 4, 5, 6]
     assert found.notes[0] == "1 of 6 rows have no target and were dropped"
 

@@ -356,7 +356,8 @@ def test_a_kernel_left_out_may_have_been_ahead_where_time_was_over(
     first, behind = scored("rbf", [-1.0, -1.0]), scored("linear", [-2.0, -2.0])
     compared = (first, behind, scored("matern52", [-0.5]))  # of its second row there is no score
     assert list(_say_left_out(task, (first,), np.ones(1), compared, compared)) == [
-        "kernels left out, with nats a held-out row below these: matern52 0.500 above, linear 1.000"
+        "kernels left out, with nats a held-out row below the rest (above: the first rows ruled "
+        "it out, or time was over): matern52 0.500 above, linear 1.000"
     ]
 
 

@@ -122,7 +122,7 @@ def test_anything_else_is_refused(text: str) -> None:
     ("text", "hint"),
     [
         ("RBF", "did you mean 'rbf'"),
-        ("rbf + matern23", "'matern23': did you mean 'matern"),
+        ("rbf + matern23", "'matern23' .did you mean 'matern"),
         ("isotrop(rbf)", "did you mean 'isotropic'"),
         ("spectral_mixtures(3)", "did you mean 'spectral_mixture'"),
         ("spectral_mixture", "spectral_mixture is called with one integer"),

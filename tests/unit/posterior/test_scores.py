@@ -448,6 +448,13 @@ def test_an_evaluation_of_groups_says_how_many_and_widens_its_errors() -> None:
     whole, apart, single = evaluated(groups), evaluated(None), evaluated(np.zeros(120, np.int64))
     assert "rows paired, 12 groups taken whole)" in verdict(whole)
     assert "groups" not in verdict(apart)
+    few = evaluated(np.arange(120) % 3)
+    (model, best), error = few.entries, few.entries[1].gap_error
+    gap = 3.0 * error if error else 0.0  # of three groups up to 4.5 are chance
+    scores = replace(best.scores, error_rate=model.scores.error_rate - gap)
+    said = verdict(replace(few, entries=(model, replace(best, scores=scores))))
+    assert "behind, though that may be chance, the best baseline, b" in said
+    assert said.endswith("may well be chance: of 3 groups one below 4.5 of these may be.")
     assert whole.entries[1].gap_error > 1.5 * apart.entries[1].gap_error  # type: ignore[operator]
     assert error_rate_se(whole.entries[0]) > 1.5 * error_rate_se(apart.entries[0])
     assert standing(single)[0] == "unknown"  # type: ignore[index]
