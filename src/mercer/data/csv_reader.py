@@ -26,7 +26,6 @@ from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from mercer.data.arrow import is_arrow
 from mercer.data.files import check_size, first_bytes, nearest, place, printable, quoted, reading
 from mercer.data.frame import (
     INDEX_COLUMNS,
@@ -209,7 +208,7 @@ def _open(file: Path, raw: io.BufferedReader, encoding: str | None) -> io.TextIO
 
 def line_end(file: Path, encoding: str | None) -> str:
     """Return what ends the first line of a text table; a line feed for what is none."""
-    if not file.is_file() or (start := first_bytes(file)).startswith(ZIP) or is_arrow(start):
+    if not file.is_file() or first_bytes(file).startswith((ZIP, b"PAR1", b"ARROW1")):
         return "\n"
     with reading(file), open(file, "rb") as raw, _open(file, raw, encoding) as text:
         return "\r\n" if text.readline(MAX_LINE).endswith("\r\n") else "\n"
