@@ -192,7 +192,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return Inputs.of_sizes(self.feature_labels_, [1] * self.n_features_in_)
 
     def report(self, path: str | Path, X_test: Any = None, y_test: Any = None) -> Path:
-        """Write a report of the fitted model: one HTML file that needs no network.
+        """Write a report of the fitted model, one HTML file without a network; return its path.
 
         Parameters
         ----------
@@ -201,11 +201,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             Rows that were not learned from: the report scores them, and says which inputs decide.
         y_test : array of shape (m,), optional
             Their targets.
-
-        Returns
-        -------
-        Path
-            Where it is.
 
         Raises
         ------
