@@ -405,7 +405,7 @@ class ClassSampler(ClassChain):
         coef[k, at : at + 1] = level
         ridge, linear = state.ridge.copy(), state.linear_precision.copy()
         ridge[k] /= size**2
-        linear[k] /= size**2
+        linear[k] /= size**2 if model.n_linear > 1 else 1.0
         none = np.zeros_like(state.deviations)
         return replace(state, mean=coef, deviations=none, ridge=ridge, linear_precision=linear)
 
