@@ -384,9 +384,12 @@ class ClassSampler(ClassChain):
         return new, self.info(accepted, trajectory, density)
 
     def _resize(self, rng: np.random.Generator, state: ClassState) -> ClassState:
-        """Step 0: one of some sizes for one function, its precisions with it."""
+        """Step 0: one of some sizes for one function, its precisions with it.
+
+        Not of counts, whose coefficients have all moved under the likelihood itself.
+        """
         prior, model = self.model.ridge_prior, self.model
-        if prior is None:
+        if prior is None or state.law.is_firm:
             return state
         k, place = rng.integers(self.n_sticks), rng.integers(_N_SIZES)
         sizes = np.exp(rng.choice(_SPACINGS) * (np.arange(_N_SIZES) - place))
