@@ -27,9 +27,8 @@ from mercer.basis.class_loops import (
 from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.loops import draw_scale, factorise_set, solve_back
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
-from mercer.basis.population_loops import normalise
+from mercer.basis.population_loops import effective_size, normalise
 from mercer.numerics.cholesky import one_blas_thread
-from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
 
 
@@ -397,7 +396,7 @@ class ClassFilter:
 
     def _resampled(self, rng: np.random.Generator, state: ClassState) -> ClassState:
         particles = state.particles
-        ess = effective_sample_size(particles.log_weight)
+        ess = effective_size(particles.log_weight)
         if ess >= 0.5 * self.n_particles:
             return state
         chosen = resample(rng, np.exp(particles.log_weight), self.scheme)
@@ -684,7 +683,8 @@ def _outlook(seen: Sequence[ClassSeen], label: int | None) -> ClassOutlook:
 
 def stick_proba(success: Array) -> Array:
     """Return class probabilities (m, C) from success probabilities (C - 1, m); none is 0."""
-    left = np.cumprod(np.concatenate([np.ones((1, success.shape[1])), 1.0 - success]), axis=0)
-    proba = left * np.concatenate([success, np.ones((1, success.shape[1]))])
-    proba = np.clip(proba, _SMALLEST_PROBA, 1.0 - _SMALLEST_PROBA)
+    proba = np.ones((len(success) + 1, success.shape[1]))
+    np.cumprod(1.0 - success, axis=0, out=proba[1:])
+    proba[:-1] *= success
+    proba = np.minimum(np.maximum(proba, _SMALLEST_PROBA), 1.0 - _SMALLEST_PROBA)
     return np.asarray((proba / proba.sum(axis=0)).T)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -231,7 +232,7 @@ class Outlook:
     target: float
     outliers: Contamination | None  # their law and share, where such rows are set aside
 
-    @property
+    @functools.cached_property
     def log_density(self) -> float:
         """Log predictive density of the target, in nats."""
         each = [seen.log_density for seen in self.seen]

@@ -46,7 +46,7 @@ class Standardizer:
         """Standardise rows of shape (m, d); the result is finite for finite rows."""
         with np.errstate(over="ignore"):
             Z = self._transform(X)
-        return np.ascontiguousarray(np.clip(Z, -_LARGEST, _LARGEST))
+        return np.ascontiguousarray(np.minimum(np.maximum(Z, -_LARGEST), _LARGEST))
 
     @property
     def units(self) -> Array:
