@@ -71,9 +71,10 @@ class Writes:
     fixed: Path | None
     is_for_spreadsheet: bool
 
-    def rows(self, path: Path, columns: dict[str, NDArray[Any]]) -> None:
+    def rows(self, path: Path, columns: dict[str, NDArray[Any]], line_end: str = "\n") -> None:
         """Write rows to one of them."""
-        write_rows(path, for_spreadsheet(columns) if self.is_for_spreadsheet else columns)
+        cells = for_spreadsheet(columns) if self.is_for_spreadsheet else columns
+        write_rows(path, cells, line_end)
 
 
 def audit_columns(audit: Audit) -> dict[str, NDArray[Any]]:
@@ -201,7 +202,7 @@ def audit_json(
 )
 @out_path("--out", "Write all rows: .csv, .parquet or .json.")
 @out_path("--report", "Write a report, one HTML file.")
-@out_path("--fixed", "Write DATA with what suits better in place of what is listed.")
+@out_path("--fixed", "Write DATA with each listed label or number replaced by the one suggested.")
 @spreadsheet_option
 @run_options
 @jobs_option
@@ -294,7 +295,7 @@ def _audit(
     provenance = plan_provenance(plan, fitted, options.target)
     if written is not None and writes.fixed is not None:
         columns = fixed_columns(written, audit, options.target, plan.table.encoder)
-        writes.rows(writes.fixed, columns)
+        writes.rows(writes.fixed, columns, written.line_end)
         what = f"{'label' if plan.table.classes else 'value'}{'s' * (audit.n_listed != 1)}"
         session.say(
             "fixed",

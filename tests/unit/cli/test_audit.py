@@ -139,17 +139,19 @@ def test_a_table_with_the_suggested_labels(run, suspects: Path, tmp_path: Path) 
     lines = suspects.read_text().splitlines()
     lines[3] = lines[3].replace("p002,", "p002,x y;,", 1)
     lines = [line.replace(",", f",0{k},", 1) if k != 3 else line for k, line in enumerate(lines)]
-    data.write_text("\n".join(lines).replace("patient,00", "patient,code") + "\n")
-    before = data.read_text()
+    text = "\n".join(lines).replace("patient,00", "patient,code") + "\n"
+    data.write_text(text, newline="\r\n")
+    before = data.read_bytes()
     words = words_of(data, "--drop", "patient,code", "--fixed", fixed)
     code, said, err = run(*words, "--json")
     assert code == 0, err
-    assert data.read_text() == before
+    assert data.read_bytes() == before
+    assert fixed.read_bytes().count(b"\r\n") == before.count(b"\r\n") == len(lines)
     told = json.loads(said)
     assert (told["fixed"], told["n_listed"]) == (str(fixed), 2)
     after = list(csv.reader(io.StringIO(fixed.read_text())))
     assert after[0] == ["patient", "code", "a", "b", "sick", "recorded", "p_wrong", "is_changed"]
-    table = list(csv.reader(io.StringIO(before)))
+    table = list(csv.reader(io.StringIO(text)))
     p_wrong = {row["row"]: row["p_wrong"] for row in told["rows"]}
     for k, (old, new) in enumerate(zip(table[1:], after[1:], strict=True)):
         other = {"no": "yes", "yes": "no"}[old[-1]] if k in WRONG else old[-1]
