@@ -348,6 +348,7 @@ def repeats(
 
 _PER_ROW: Final = 2  # panels
 _LEVEL_NAME: Final = 12
+_ASLANT: Final = 5  # so many names of levels have room side by side
 # None is of the palette, whose colours a page changes in the dark: a scale must stay whole.
 _MAP_COLOURS: Final = ("#cf5a04", "#d9dfe7", "#0b6fae")
 
@@ -416,12 +417,22 @@ def _draw_effect(ax: Axes, curve: Effect, outputs: Sequence[str]) -> None:
         (line,) = ax.plot(at, mean, color=colour, linewidth=1.8, label=name)
         mark(line, f"curve-{k}")
     if values.labels:
-        ax.set_xticks(at, [plain(label, _LEVEL_NAME) for label in values.labels], rotation=30)
+        _name_levels(ax, at, values.labels)
         ax.set_xlim(-0.5, len(at) - 0.5)
     else:
         ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     ax.set_xlabel(plain(values.name), labelpad=4)
+
+
+def _name_levels(ax: Axes, at: NDArray[np.float64], labels: Sequence[str]) -> None:
+    """Write levels under the axis: aslant, or upright where there are too many for that."""
+    names = [plain(label, _LEVEL_NAME) for label in labels]
+    ax.set_xticks(at, names, rotation=30 if len(names) <= _ASLANT else 90)
+    for text in ax.get_xticklabels():
+        text.set(horizontalalignment="right", rotation_mode="anchor")
+        if len(names) > _ASLANT:
+            text.set_verticalalignment("center")
 
 
 @of_model
@@ -452,9 +463,10 @@ def pair_effect(found: PairEffect, *, ax: Axes | None = None) -> Axes:
         linewidth=0.5, edgecolors="face",
     )  # fmt: skip
     mark(mesh, "map")
-    for axis, values in ((ax.xaxis, first), (ax.yaxis, second)):
-        if values.labels:
-            axis.set_ticks(values.numbers, [plain(each, _LEVEL_NAME) for each in values.labels])
+    if first.labels:
+        _name_levels(ax, first.numbers, first.labels)
+    if second.labels:
+        ax.set_yticks(second.numbers, [plain(each, _LEVEL_NAME) for each in second.labels])
     name_axes(ax, plain(first.name), plain(second.name))
     bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02)
     bar.outline.set_visible(False)

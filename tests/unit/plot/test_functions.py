@@ -8,7 +8,8 @@ from sklearn.base import clone
 
 from mercer import BaNKRegressor, GPRegressor
 from mercer.errors import UsageError
-from mercer.plot import boundaries, centres, learned_kernel, predicted_band, repeats
+from mercer.estimation.inspection import Effect, Effects, Values
+from mercer.plot import boundaries, centres, effects, learned_kernel, predicted_band, repeats
 from mercer.plot.style import bare_figure
 from support.audited import WRONG, audited, two_clusters
 from support.followed import bumps, followed
@@ -213,3 +214,18 @@ def test_every_repeat_is_a_dot_and_published_figures_are_diamonds() -> None:
     diamonds = [line for line in axes.lines if line.get_marker() == "D"]
     assert [float(line.get_xdata()[0]) for line in diamonds] == [3.0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["ours", "theirs"]
+
+
+@pytest.mark.parametrize("n_levels", [3, 12])
+def test_names_of_levels_are_not_written_over_one_another(n_levels: int) -> None:
+    labels = tuple(f"referred by {k}" for k in range(n_levels))
+    values = Values("note", np.array([0]), np.arange(n_levels)[:, np.newaxis], labels)
+    level = np.full((1, n_levels), 0.5)
+    curve = Effect(values, level, level - 0.1, level + 0.1, level - 0.2, level + 0.2)
+    fig = effects(Effects((curve, curve), None, (), 9))
+    fig.draw_without_rendering()
+    for ax in fig.axes:
+        angle = np.radians(ax.get_xticklabels()[0].get_rotation())
+        height = ax.get_xticklabels()[0].get_fontsize() * fig.dpi / 72.0
+        steps = np.diff([text.get_window_extent().x1 for text in ax.get_xticklabels()])
+        assert (steps * np.sin(angle) > height).all()
