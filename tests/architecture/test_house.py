@@ -87,7 +87,7 @@ def figures() -> dict[str, float]:
 
 LIMITS = {
     "files": 200,
-    "lines": 74_763,
+    "lines": 74_775,
     "files of gp": 17,
     "files of sphere": 15,
     "files of basis": 16,
