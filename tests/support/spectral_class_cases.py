@@ -6,7 +6,7 @@ import dataclasses
 import math
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase
 from mercer.spectral.class_model import ClassState, ClassTuning, LogisticModel
@@ -107,8 +107,8 @@ def functions(sampler: ClassChain, state: ClassState) -> np.ndarray:
 
 def plain_log_likelihood(f: np.ndarray, codes: np.ndarray) -> float:
     """Log probability of places of classes given the functions (K, n)."""
-    left, total = np.ones(f.shape[1]), 0.0
+    left, total = np.zeros(f.shape[1]), 0.0  # logarithms: functions of mutants overflow
     for k, each in enumerate(f):
-        total += np.log(left * expit(each))[codes == k].sum()
-        left = left * expit(-each)
-    return float(total + np.log(left)[codes == len(f)].sum())
+        total += (left + log_expit(each))[codes == k].sum()
+        left = left + log_expit(-each)
+    return float(total + left[codes == len(f)].sum())
