@@ -268,13 +268,12 @@ def _score_outputs(plans: list[Plan], session: Session, fitted: Fitted) -> list[
     """Score a model of several targets on each, beside the baselines of that one."""
     import time
     import warnings
-    from dataclasses import replace
 
     import numpy as np
 
     from mercer.cli.fitting import brief_peers
     from mercer.cli.terminal import evaluation_table
-    from mercer.estimation.cross_validate import cross_validate, for_folds
+    from mercer.estimation.cross_validate import Result, cross_validate, for_folds
     from mercer.posterior.evaluation import verdict
 
     first, task, started = plans[0], plans[0].table.task, time.process_time()
@@ -294,14 +293,7 @@ def _score_outputs(plans: list[Plan], session: Session, fitted: Fitted) -> list[
     found = []
     for plan, own in zip(plans, held, strict=True):
         peers = cross_validate(brief_peers(plan), plan.split.folds, n_jobs=1, task=task)
-        mine = replace(
-            peers[0],
-            name=plan.label,
-            is_baseline=False,
-            parts=tuple(own),
-            seconds=seconds,
-            problem="",
-        )
+        mine = Result(plan.label, False, tuple(own), seconds, task, groups=peers[0].groups)
         scored = [mine, *(each for each in peers if not each.problem)]
         found.append(task.evaluate(plan.split.how, (), scored))
         session.blank()
