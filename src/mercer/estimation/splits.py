@@ -108,8 +108,9 @@ def number_groups(groups: Any) -> Rows | None:
 
 def fit_groups(model: Any, groups: Rows | None) -> dict[str, Rows]:
     """Return the groups of training rows as ``fit`` takes them; nothing where it takes none."""
-    is_taken = groups is not None and has_fit_parameter(model, "groups")
-    return {"groups": groups} if is_taken and groups is not None else {}
+    if groups is None or not has_fit_parameter(model, "groups"):
+        return {}
+    return {"groups": groups}
 
 
 def _index(
