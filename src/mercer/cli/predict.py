@@ -46,12 +46,12 @@ def command(
     """Predict the rows of DATA with a saved MODEL.
 
     Columns are matched by name, and others are ignored. Of a number, per row: the mean and the
-    standard deviation of a new observation, and the ends of its 90 % interval, of several targets
-    those of each, named by it. Of a class: the
-    most probable class and the probability of each class. Of two classes from gp and spectral
-    also mean and standard deviation of the latent function (in logits of the second class); from
-    sphere also the probability of each class before its label is recorded, without label noise,
-    and the margin of votes. Where the target is there, scores are said on standard error.
+    standard deviation of a new observation, and the ends of its 90 % interval; of several targets
+    these four of each, named by it. Of a class: the most probable class and the probability of each
+    class. Of two classes from gp and spectral also mean and standard deviation of the latent
+    function (in logits of the second class); from sphere also the probability of each class before
+    its label is recorded, without label noise, and the margin of votes. Where the target is there,
+    scores are said on standard error.
 
     Files above 200 MB are predicted block by block, in little memory, where the result is CSV or
     Parquet and no rows are dropped; so are .npy files of any size.
