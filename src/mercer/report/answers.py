@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer import plot
 from mercer.data.frame import InputFacts, TableFacts
 from mercer.data.row_names import RowNames
 from mercer.estimation.inspection import (
@@ -17,7 +18,6 @@ from mercer.estimation.inspection import (
     Inspection,
 )
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, RegressionEvaluation
-from mercer.report.figures import effects_svg, importance_svg, pair_effect_svg
 from mercer.report.section import (
     Cell,
     Figure,
@@ -28,6 +28,7 @@ from mercer.report.section import (
     count,
     listing,
     percent,
+    svg,
 )
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -274,7 +275,12 @@ def importance_section(found: Importance) -> Section:
         "cause anything in the world.",
     )
     figure = Figure(
-        importance_svg(found),
+        svg(
+            plot.importance,
+            1.0 + 0.34 * min(len(found.names), 15),
+            *(found.log_score, found.log_score_error, found.names),
+            repeats=found.repeats,
+        ),
         "Points: log score lost without the input, a mean over rows. Bars: two standard errors to "
         "each side, each row compared with itself. Small points: single repeats. A bar that "
         "reaches zero may be chance.",
@@ -340,7 +346,7 @@ def effects_section(found: Effects) -> Section:
     ]
     figures = [
         Figure(
-            effects_svg(found),
+            svg(plot.effects, 0.5 + 1.55 * -(-len(found.curves) // 2), found),
             "The inputs that matter most, in order. Lines: mean over rows. Bands: 90 % for the "
             "mean over all rows." + (" Dashed: middle 80 % of the rows." if is_one else ""),
             f"Curves of the mean {what} against {names}.",
@@ -358,7 +364,7 @@ def effects_section(found: Effects) -> Section:
         shown = f"probability of “{found.outputs[0]}”" if found.outputs else "prediction"
         figures.append(
             Figure(
-                pair_effect_svg(pair),
+                svg(plot.pair_effect, 3.9, pair),
                 f"The pair that acts together most: mean {shown} over "
                 f"{count(pair.n_rows)} rows, both inputs varied.",
                 f"Map of the mean prediction against {pair.first.name} and {pair.second.name}.",

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from mercer import plot
 from mercer.posterior.labels import Audit, TargetAudit, audit_of
-from mercer.report.figures import label_errors_svg, target_errors_svg
-from mercer.report.section import Cell, Figure, NamedTable, Section, count, number, percent
+from mercer.report.section import Cell, Figure, NamedTable, Section, count, number, percent, svg
 
 _FEWEST, _MOST = 15, 50  # rows of the table
 _MOST_DRAWN: Final = 1000  # rows that are not listed; more would be one blot
@@ -61,7 +61,7 @@ def audit_section(audit: Audit) -> Section:
     )
     figures = [
         Figure(
-            label_errors_svg(audit.p_wrong, audit.fdr, noun),
+            svg(plot.label_errors, 3.4, audit.p_wrong, fdr=audit.fdr, noun=noun),
             f"Probability that the {noun} of a row is wrong, the largest first. Shaded: the list.",
             f"Sorted probabilities of wrong {noun}s; the largest is {percent(audit.p_wrong[0])}, "
             f"{count(k)} rows are listed.",
@@ -75,8 +75,9 @@ def audit_section(audit: Audit) -> Section:
 
 def _values_figure(audit: TargetAudit) -> Figure:
     shown = np.arange(min(len(audit.names), audit.n_listed + _MOST_DRAWN))
+    given = (audit.recorded, audit.expected, audit.expected_std, audit.is_listed)
     return Figure(
-        target_errors_svg(audit, shown),
+        svg(plot.target_errors, 4.6, *(each[shown] for each in given)),
         "Each row as recorded, against what the other rows would have there, with two standard "
         "deviations of the listed ones. Listed rows in the warning colour.",
         "Recorded against expected values; listed rows are marked.",

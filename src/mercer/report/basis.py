@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mercer.report.figures import centres_svg, prequential_svg
+from mercer import plot
 from mercer.report.section import (
     HOLDS_SUMMARIES,
     Cell,
@@ -17,6 +17,7 @@ from mercer.report.section import (
     noise_words,
     number,
     percent,
+    svg,
 )
 
 TITLE: Final = "Sequential kernel regression"
@@ -77,13 +78,13 @@ def _figure(estimator: Any, n_shown: int) -> Figure:
     names = estimator.feature_labels_
     if len(names) == 1:
         return Figure(
-            centres_svg(estimator, n_shown),
+            svg(plot.centres, 3.6, estimator, n_shown),
             "Line and band: the prediction, and the 90 % interval of a new observation. Dashed: "
             f"the sum of {n_shown} kernels, with dots at their centres.",
             f"Prediction against {names[0]}, and a sum of {n_shown} kernels.",
         )
     return Figure(
-        centres_svg(estimator, n_shown),
+        svg(plot.centres, 4.4, estimator, n_shown),
         "Small dots: rows that may be centres. Circles: those of the shorter sum, larger where "
         "the kernel is higher; blue lifts the curve, vermilion lowers it.",
         f"Centres of {n_shown} kernels over {names[0]} and {names[1]}.",
@@ -136,7 +137,7 @@ def pass_sections(estimator: Any, given: str) -> tuple[Section, ...]:
         "changed on the way: forgetting (as --set forgetting=0.99) is for that.",
     )
     figure = Figure(
-        prequential_svg(densities),
+        svg(plot.prequential, 3.4, densities),
         "Mean predictive log density of all these rows so far, and of the last of them.",
         f"Prequential score of {count(n)} rows.",
     )

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from mercer import plot
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.evaluation import Provenance
-from mercer.report.figures import particles_svg, ranks_svg, trace_svg
 from mercer.report.section import (
     Cell,
     Figure,
@@ -23,6 +23,7 @@ from mercer.report.section import (
     from_table,
     listing,
     percent,
+    svg,
 )
 
 # The first and the last section: what was fitted on what, and how to do it again.
@@ -105,7 +106,7 @@ def particles_section(estimator: Any) -> Section:
         "all are moved.",
     )
     figure = Figure(
-        particles_svg(draws, names),
+        svg(plot.particles, 0.4 + 1.9 * -(-len(names) // 3), draws, names),
         "Probability of each value, as the weights of the particles have it.",
         f"Bars of {', '.join(names)}.",
     )
@@ -129,7 +130,7 @@ def _importance_section(draws: Draws, diagnostics: Diagnostics, names: list[str]
             f"about {diagnostics.largest_prediction_error:.2g}."
         )
     figure = Figure(
-        particles_svg(draws, names),
+        svg(plot.particles, 0.4 + 1.9 * -(-len(names) // 3), draws, names),
         "Probability of each value, as the weights have it.",
         f"Bars of {', '.join(names)}.",
     )
@@ -185,7 +186,7 @@ def chains_section(estimator: Any) -> Section:
             "the level may step."
         )
     trace = Figure(
-        trace_svg(draws, names),
+        svg(plot.trace, 0.6 + 0.85 * len(names), draws, names),
         "Trace: the value of each quantity, draw after draw; one colour a chain.",
         f"Trace plots of {', '.join(names)}; chains: {n_chains}.",
     )
@@ -197,7 +198,7 @@ def chains_section(estimator: Any) -> Section:
         )
         return Section("chains", _TITLE, text, figures=(trace,))
     ranks = Figure(
-        ranks_svg(draws, names),
+        svg(plot.ranks, 0.6 + 0.85 * len(names), draws, names),
         "Ranks: how often each chain visits low and high values. Grey: the range of chance, "
         "for draws that are independent.",
         f"Rank histograms of {', '.join(names)}; chains: {n_chains}.",

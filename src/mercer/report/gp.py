@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from mercer import plot
 from mercer.posterior.draws import Table
 from mercer.posterior.labels import Audit
 from mercer.report.audit import errors_words, wrong_values
-from mercer.report.figures import laplace_distance_svg, relevance_svg
 from mercer.report.section import (
     HOLDS_SUMMARIES,
     Figure,
@@ -21,6 +21,7 @@ from mercer.report.section import (
     listing,
     noise_words,
     percent,
+    svg,
 )
 
 TITLE: Final = "Gaussian process classifier"
@@ -110,7 +111,7 @@ def _laplace_section(estimator: Any) -> Section:
         "Where this is less than you care about, fit without integration=exact.",
     )
     figure = Figure(
-        laplace_distance_svg(in_region, distance.differences),
+        svg(plot.laplace_distance, 3.6, in_region, distance.differences),
         "Difference of the two probabilities against the training rows within a length scale, a "
         "point a row. Line: medians of groups of rows. Both axes logarithmic.",
         "Differences between exact and Laplace's probabilities by rows per region.",
@@ -151,7 +152,7 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
             "the data have said little about that input."
         )
     figure = Figure(
-        relevance_svg(weights, names, prior),
+        svg(plot.relevance, 1.1 + 0.36 * min(len(names), 30), weights, names, prior_interval=prior),
         "Weight of each input (inverse squared lengthscale). Ring: median. Thick bar: half of the "
         "draws. Thin bar: 90 % of them.",
         f"Posterior weights of {len(names)} inputs; the largest median is that of "

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from scipy.stats import binom
 
+from mercer import plot
 from mercer.posterior.evaluation import (
     COMPARED,
     Evaluation,
@@ -33,14 +34,6 @@ from mercer.posterior.scores import (
     pit_histogram,
     reliability_curve,
 )
-from mercer.report.figures import (
-    coverage_svg,
-    interval_coverage_svg,
-    pit_svg,
-    predictions_svg,
-    reliability_svg,
-    residuals_svg,
-)
 from mercer.report.section import (
     Cell,
     Figure,
@@ -51,6 +44,7 @@ from mercer.report.section import (
     duration,
     number,
     percent,
+    svg,
 )
 
 LOG_SCORE: Final = "The log score judges the probabilities and not only the labels."
@@ -211,7 +205,7 @@ def reliability_section(evaluation: Evaluation | None) -> Section:
     n_places = len(np.unique(places, axis=0))
     on_others = f", {n_bins - n_places} of which lie on others" if n_places < n_bins else ""
     figure = Figure(
-        reliability_svg(curve, p),
+        svg(plot.reliability, 5.35, curve, probabilities=p),
         f"Predicted probability of {what} and how often it was observed. Points: "
         f"{n_bins} groups of rows{on_others}. Bars: 90 % intervals. Above: how many rows got which "
         "probability.",
@@ -266,7 +260,7 @@ def coverage_section(evaluation: Evaluation | None) -> Section:
     )
     listed = ", ".join(f"{percent(curve.error_at(c))} of {percent(c, 0)}" for c in COVERAGES)
     figure = Figure(
-        coverage_svg(curve),
+        svg(plot.error_coverage, 3.6, curve),
         "Error among the rows that are decided. Points: with all, 90, 75 and 50 % of them. Of few "
         "rows, at the left, the error is mostly chance.",
         f"Error-coverage curve: errors of {listed} of the rows.",
@@ -478,16 +472,17 @@ def _predictions_section(evaluation: RegressionEvaluation) -> Section:
     )
     n_outside = int(np.count_nonzero((rows.y[shown] < rows.lower[shown])
                                      | (rows.y[shown] > rows.upper[shown])))  # fmt: skip
+    drawn = (rows.y, rows.mean, rows.lower, rows.upper)
     figures = (
         Figure(
-            predictions_svg(rows, shown),
+            svg(plot.predictions, 4.6, *(each[shown] for each in drawn)),
             "Observed against predicted values. Bars: 90 % intervals, in another colour where the "
             "value is outside.",
             f"Observed against predicted values of {len(shown)} rows; {n_outside} lie outside of "
             "their 90 % interval.",
         ),
         Figure(
-            residuals_svg(rows, _MOST_DRAWN),
+            svg(plot.residuals, 3.6, rows.y, rows.mean, n_shown=_MOST_DRAWN),
             "Observed minus predicted values. Line: their mean among neighbouring predictions, "
             "with two standard errors.",
             f"Residuals of {len(shown)} rows against their predictions.",
@@ -523,14 +518,14 @@ def _intervals_section(rows: HeldTargets, entry: Score) -> Section:
     )
     figures = (
         Figure(
-            interval_coverage_svg(curve),
+            svg(plot.interval_coverage, 4.4, curve),
             "Share of rows inside central intervals, against the probability that these claim. "
             "Grey: the range of chance (90 %).",
             f"Coverage curve: {n_in_band} of {len(is_in_band)} levels agree "
             "with the diagonal within chance.",
         ),
         Figure(
-            pit_svg(histogram),
+            svg(plot.pit, 4.4, histogram),
             "Probability that was given to values below the one that came (PIT). Grey: the range "
             "of chance (90 %) for each bar.",
             f"Histogram of the PIT in {len(histogram.share)} bars from "

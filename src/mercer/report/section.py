@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from mercer import plot
+from mercer.plot.style import bare_figure, to_svg
 from mercer.posterior.draws import Cell as Value
 from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import digits
-from mercer.report.figures import predicted_band_svg
 
 # Numbers, durations and lists in words.
 
@@ -130,6 +132,18 @@ def ordinal(position: int) -> str:
     """
     names = ("first", "second", "third", "fourth", "fifth", "sixth")
     return names[position - 1] if position <= len(names) else f"{position}th"
+
+
+# Inches, at 72 points each: 360 pixels, the width of a phone; the page enlarges them on a desk.
+_WIDTH: Final = 5.0
+
+
+def svg(draw: Callable[..., Any], height: float, *given: Any, **how: Any) -> str:
+    """Draw a plot of `mercer.plot`, as wide as a page and so many inches high; return its SVG."""
+    fig = bare_figure(_WIDTH, height)
+    is_whole = "fig" in inspect.signature(draw).parameters
+    draw(*given, **how, **({"fig": fig} if is_whole else {"ax": fig.subplots()}))
+    return to_svg(fig)
 
 
 @dataclass(frozen=True)
@@ -266,7 +280,7 @@ def curve_figures(estimator: Any) -> tuple[Figure, ...]:
     ends = np.array([standardizer.centre[0] - half, standardizer.centre[0] + half])
     name = estimator.feature_labels_[0]
     drawing = Figure(
-        predicted_band_svg(estimator, ends),
+        svg(plot.predicted_band, 3.6, estimator, ends),
         "The prediction, up to two standard deviations from the middle of the input; its ends may "
         "lie beyond the data. Band: 90 % interval of a new observation.",
         f"Prediction against {name} with its 90 % interval.",

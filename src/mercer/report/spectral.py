@@ -7,10 +7,10 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from mercer import plot
 from mercer.posterior.draws import Table
 from mercer.posterior.labels import Audit
 from mercer.report.audit import errors_words, wrong_values
-from mercer.report.figures import kernel_svg, spectral_density_svg
 from mercer.report.section import (
     HOLDS_SUMMARIES,
     Cell,
@@ -24,6 +24,7 @@ from mercer.report.section import (
     number,
     ordinal,
     percent,
+    svg,
 )
 from mercer.spectral.model import COUNTS
 from mercer.spectral.prediction import InputScales, input_scales, period_words
@@ -61,7 +62,7 @@ def spectrum_section(estimator: Any, scales: InputScales) -> Section:
     )
     figures = tuple(
         Figure(
-            spectral_density_svg(estimator, j),
+            svg(plot.spectral_density, 3.6, estimator, j),
             f"Density of the frequencies of {names[j]}. Line: mean over the draws. Band: 90 % of "
             "them. Negative frequencies, which mean the same, are as frequent."
             + (" In units around the middle of the data." * bool(is_warped[j])),
@@ -222,11 +223,11 @@ def kernel_section(
         *_subset_words(estimator),
         *_chain_words(estimator),
     ]
-    several = len(shown) > 1
+    several, n_rows = len(shown) > 1, -(-len(shown) // (2 if len(shown) == 4 else 3))
     first = names[order[0]]
     figures = [
         Figure(
-            kernel_svg(estimator, len(shown)),
+            svg(plot.learned_kernel, 0.5 + 1.6 * n_rows if several else 3.6, estimator),
             "Kernel against the difference of two rows in "
             + ("one input, the others being equal" if several else first)
             + ". Line: mean over the draws. Band: 90 % of them.",

@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer import plot
 from mercer.errors import UsageError
 from mercer.posterior.labels import Audit, audit_of
 from mercer.report.audit import audit_section
-from mercer.report.figures import boundaries_svg, evidence_svg
 from mercer.report.section import (
     HOLDS_SUMMARIES,
     Figure,
@@ -19,6 +19,7 @@ from mercer.report.section import (
     from_table,
     listing,
     percent,
+    svg,
 )
 
 TITLE: Final = "Kernel Gibbs classifier"
@@ -84,7 +85,7 @@ def _noise_section(estimator: Any) -> Section:
         "Two rates that are one nat apart differ by a factor of 2.7 in plausibility.",
     )
     figure = Figure(
-        evidence_svg(curve, marked),
+        svg(plot.evidence_curve, 3.6, curve, noise_rate=marked),
         "Log evidence of noise rates, and a band of two standard errors of its estimate"
         f"{'; dashed: the posterior mean of the rate' if marked is not None else ''}.",
         f"Evidence curve over noise rates with its maximum at {peak}.",
@@ -179,7 +180,7 @@ def _boundaries_section(estimator: Any) -> Section:
         "the data decide; where they fan out, they do not.",
     )
     figure = Figure(
-        boundaries_svg(estimator, rows, estimator.recorded_, ringed),
+        svg(plot.boundaries, 4.8, estimator, rows, estimator.recorded_, ringed=ringed),
         "Rows by their recorded label, and 50 sampled boundaries. Ringed: labels that are wrong "
         "more likely than not.",
         f"Sampled decision boundaries over {len(rows)} rows; {n_ringed} labels are ringed.",

@@ -5,32 +5,14 @@ import re
 import numpy as np
 import pytest
 
+from mercer import plot
 from mercer.posterior.scores import (
     error_coverage_curve,
     interval_coverage,
     pit_histogram,
     reliability_curve,
 )
-from mercer.report.figures import (
-    boundaries_svg,
-    centres_svg,
-    coverage_svg,
-    evidence_svg,
-    interval_coverage_svg,
-    kernel_svg,
-    label_errors_svg,
-    particles_svg,
-    pit_svg,
-    predicted_band_svg,
-    predictions_svg,
-    prequential_svg,
-    ranks_svg,
-    relevance_svg,
-    reliability_svg,
-    residuals_svg,
-    spectral_density_svg,
-    trace_svg,
-)
+from mercer.report.section import svg
 from support.audited import audited, two_clusters
 from support.fake_estimator import fake_draws
 from support.fake_regression import held_rows
@@ -38,32 +20,34 @@ from support.followed import followed
 from support.learned import learned
 
 _NAMES = ("log_density", "log_weight[glu]")
+P = [0.1, 0.5, 0.9]
+HELD = held_rows()
 
 
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda: reliability_svg(reliability_curve([0, 1, 1], [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9]),
-        lambda: coverage_svg(error_coverage_curve([0, 1, 1], [[0.6, 0.4]] * 3)),
-        lambda: evidence_svg(audited().evidence_curve_, 0.1),
-        lambda: label_errors_svg([0.9, 0.1], 0.2),
-        lambda: boundaries_svg(audited(), *two_clusters(), np.zeros(40, dtype=bool)),
-        lambda: relevance_svg(np.ones((3, 1)), ("a",), (0.1, 10.0)),
-        lambda: relevance_svg(np.ones((3, 60)), [f"x{i}" for i in range(60)], None),
-        lambda: kernel_svg(learned(d=1), 1),
-        lambda: kernel_svg(learned(), 3),
-        lambda: spectral_density_svg(learned(), 1),
-        lambda: predicted_band_svg(learned(d=1), [-1.0, 1.0]),
-        lambda: predictions_svg(held_rows(), np.arange(5)),
-        lambda: residuals_svg(held_rows(), 50),
-        lambda: pit_svg(pit_histogram(held_rows().pit)),
-        lambda: interval_coverage_svg(interval_coverage(held_rows().pit)),
-        lambda: centres_svg(followed(), 3),
-        lambda: centres_svg(followed(d=2), 3),
-        lambda: prequential_svg(followed().log_predictive_),
-        lambda: particles_svg(followed().posterior_, ("n_centres", "lengthscale")),
-        lambda: trace_svg(fake_draws(n_draws=20), _NAMES),
-        lambda: ranks_svg(fake_draws(n_draws=20), _NAMES),
+        lambda: svg(plot.reliability, 5.35, reliability_curve([0, 1, 1], P), probabilities=P),
+        lambda: svg(plot.error_coverage, 3.6, error_coverage_curve([0, 1, 1], [[0.6, 0.4]] * 3)),
+        lambda: svg(plot.evidence_curve, 3.6, audited().evidence_curve_, noise_rate=0.1),
+        lambda: svg(plot.label_errors, 3.4, [0.9, 0.1], fdr=0.2),
+        lambda: svg(plot.boundaries, 4.8, audited(), *two_clusters(), ringed=np.zeros(40, bool)),
+        lambda: svg(plot.relevance, 1.46, np.ones((3, 1)), ("a",), prior_interval=(0.1, 10.0)),
+        lambda: svg(plot.relevance, 11.9, np.ones((3, 60)), [f"x{i}" for i in range(60)]),
+        lambda: svg(plot.learned_kernel, 3.6, learned(d=1)),
+        lambda: svg(plot.learned_kernel, 2.1, learned()),
+        lambda: svg(plot.spectral_density, 3.6, learned(), 1),
+        lambda: svg(plot.predicted_band, 3.6, learned(d=1), [-1.0, 1.0]),
+        lambda: svg(plot.predictions, 4.6, *(HELD.y, HELD.mean, HELD.lower, HELD.upper)),
+        lambda: svg(plot.residuals, 3.6, HELD.y, HELD.mean, n_shown=50),
+        lambda: svg(plot.pit, 4.4, pit_histogram(HELD.pit)),
+        lambda: svg(plot.interval_coverage, 4.4, interval_coverage(HELD.pit)),
+        lambda: svg(plot.centres, 4.4, followed(), 3),
+        lambda: svg(plot.centres, 4.4, followed(d=2), 3),
+        lambda: svg(plot.prequential, 3.4, followed().log_predictive_),
+        lambda: svg(plot.particles, 2.3, followed().posterior_, ("n_centres", "lengthscale")),
+        lambda: svg(plot.trace, 2.3, fake_draws(n_draws=20), _NAMES),
+        lambda: svg(plot.ranks, 2.3, fake_draws(n_draws=20), _NAMES),
     ],
 )
 def test_each_is_as_wide_as_a_phone_and_has_marks(draw):
@@ -73,4 +57,4 @@ def test_each_is_as_wide_as_a_phone_and_has_marks(draw):
 
 
 def test_a_long_chain_does_not_make_a_large_file():
-    assert len(trace_svg(fake_draws(n_draws=5000), _NAMES)) < 150_000
+    assert len(svg(plot.trace, 2.3, fake_draws(n_draws=5000), _NAMES)) < 150_000
