@@ -31,23 +31,7 @@ from mercer.numerics.sums import ROWS_PER_TERM
 if TYPE_CHECKING:
     from mercer.data.encoding import Encoder
 
-__all__ = [
-    "CHECK_CELLS",
-    "CHUNK_CELLS",
-    "NPY",
-    "REMEDY",
-    "ArrayRows",
-    "FileRows",
-    "Part",
-    "RowSource",
-    "check_array",
-    "find_file",
-    "index_refusal",
-    "no_rows",
-    "open_array",
-    "open_npy",
-    "regroup",
-]
+__all__ = ["RowSource"]
 
 # Cutting a stream of rows into blocks of equal length.
 

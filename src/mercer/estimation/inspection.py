@@ -54,25 +54,7 @@ from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import HeldClasses, clustered_error
 
-__all__ = [
-    "Effect",
-    "Effects",
-    "Explanation",
-    "Importance",
-    "Increases",
-    "Inputs",
-    "Inspection",
-    "Look",
-    "PairEffect",
-    "Values",
-    "drawn",
-    "effects_of",
-    "explain_rows",
-    "importance_of",
-    "permuted_losses",
-    "plan_look",
-    "predicted",
-]
+__all__ = ["Explanation"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

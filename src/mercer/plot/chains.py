@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from scipy.stats import binom
 
@@ -25,12 +25,13 @@ from mercer.plot.style import (
     Grid,
     dress,
     mark,
+    name_shares,
     new_figure,
     plain,
 )
 from mercer.posterior.draws import Draws
 
-__all__ = ["MOST_SCALARS", "Scalar", "choose", "particles", "ranks", "trace"]
+__all__ = ["particles", "ranks", "trace"]
 
 
 MOST_SCALARS: Final = 12
@@ -283,7 +284,7 @@ def _draw(ax: Axes, name: str, values: NDArray[np.float64], weights: NDArray[np.
     for i, bar in enumerate(bars):
         mark(bar, f"{name}-{i}")
     ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    name_shares(ax.yaxis)
 
 
 def _edges(distinct: NDArray[np.float64], is_whole: bool) -> NDArray[np.float64]:

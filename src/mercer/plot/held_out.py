@@ -6,16 +6,26 @@ Error-coverage curve: how the error falls as the least certain rows are left und
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import UsageError
 from mercer.plot.of_models import of_model
-from mercer.plot.style import FONT_SIZE, PALETTE, legend_above, mark, name_axes, new_axes, plain
+from mercer.plot.style import (
+    FONT_SIZE,
+    PALETTE,
+    legend_above,
+    mark,
+    name_axes,
+    name_shares,
+    new_axes,
+    note,
+    plain,
+)
 from mercer.posterior.scores import (
     COVERAGES,
     ErrorCoverage,
@@ -34,6 +44,9 @@ __all__ = [
     "reliability",
     "residuals",
 ]
+
+_QUARTERS: Final = (0, 0.25, 0.5, 0.75, 1)
+_AT_DATA: Final = {"xycoords": "data", "color": PALETTE["ink"], "fontsize": FONT_SIZE - 1}
 
 
 @of_model
@@ -60,14 +73,7 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     mark(line, "curve")
     at = np.array([curve.n_decided(share) for share in COVERAGES]) - 1
     (points,) = ax.plot(
-        curve.coverage[at],
-        curve.error[at],
-        "o",
-        color=PALETTE["series-1"],
-        markersize=6.5,
-        markeredgecolor=PALETTE["paper"],
-        markeredgewidth=1.0,
-        zorder=3,
+        curve.coverage[at], curve.error[at], "o", color=PALETTE["series-1"], **_dots(6.5)
     )
     mark(points, "points")
     top = max(1.25 * float(curve.error[at.min() :].max()), 0.02)
@@ -76,29 +82,20 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
         is_last = share == 1.0  # above the curve there, else below it
         if share == 0.9 and 0.0 < curve.error[k] - curve.error[-1] < 0.25 * top:
             continue  # it would lie on the last one
-        ax.annotate(
-            f"{100 * curve.error[k]:.1f} %",
-            (curve.coverage[k], curve.error[k]),
-            xytext=(4, 7) if is_last else (3, -6),
-            textcoords="offset points",
-            ha="right" if is_last else "left",
-            va="bottom" if is_last else "top",
-            color=PALETTE["ink"],
-            fontsize=FONT_SIZE - 1,
-        )
+        side = {"ha": "right", "va": "bottom"} if is_last else {"ha": "left", "va": "top"}
+        place, by = (curve.coverage[k], curve.error[k]), (4, 7) if is_last else (3, -6)
+        note(ax, f"{100 * curve.error[k]:.1f} %", place, by, **side, **_AT_DATA)
     beyond = np.flatnonzero(curve.error > top)
     if len(beyond):  # few rows, the surest of all, are wrong
         where = curve.coverage[beyond[-1]]
         (edge,) = ax.plot(where, top, "^", color=PALETTE["series-1"], markersize=7, clip_on=False)
         mark(edge, "beyond")
-        ax.annotate(
-            f"to {100 * curve.error.max():.0f} %", (where, top), xytext=(0, 6), ha="center",
-            textcoords="offset points", color=PALETTE["ink"], fontsize=FONT_SIZE - 1,
-        )  # fmt: skip
-    ax.xaxis.set_ticks([0, 0.25, 0.5, 0.75, 1])
+        words = f"to {100 * curve.error.max():.0f} %"
+        note(ax, words, (where, top), (0, 6), ha="center", va="baseline", **_AT_DATA)
+    ax.xaxis.set_ticks(_QUARTERS)
     ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    for axis, digits in ((ax.xaxis, 0), (ax.yaxis, 1 if top < 0.04 else 0)):
-        axis.set_major_formatter(PercentFormatter(1.0, decimals=digits, symbol=" %"))
+    name_shares(ax.xaxis)
+    name_shares(ax.yaxis, 1 if top < 0.04 else 0)
     name_axes(ax, "rows that are decided, the most certain first", "error among them")
     return ax
 
@@ -189,44 +186,39 @@ def reliability(
         The axes of the diagram.
     """
     ax = new_axes(ax, 5.4, 5.4)
-    ax.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=1)
+    _draw_diagonal(ax, zorder=1)
     lengths = np.stack([curve.observed - curve.lower, curve.upper - curve.observed])
     bars = ax.errorbar(
-        curve.mean_predicted,
-        curve.observed,
-        yerr=np.maximum(lengths, 0.0),
-        fmt="o",
-        color=PALETTE["series-1"],
-        markersize=6.5,
-        markeredgecolor=PALETTE["paper"],
-        markeredgewidth=1.0,
-        elinewidth=1.6,
-        zorder=3,
-    )
+        curve.mean_predicted, curve.observed, yerr=np.maximum(lengths, 0.0), fmt="o",
+        color=PALETTE["series-1"], elinewidth=1.6, **_dots(6.5),
+    )  # fmt: skip
     points, _, intervals = bars.lines
     mark(points, "points")
     mark(intervals[0], "intervals")
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal", adjustable="box")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks([0, 0.25, 0.5, 0.75, 1])
-        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     name_axes(ax, "predicted probability", "observed frequency")
-    ax.annotate(
-        "calibrated",
-        (0.9, 0.9),
-        xytext=(0, -5),
-        textcoords="offset points",
-        rotation=45,
-        rotation_mode="anchor",
-        ha="center",
-        va="top",
-        color=PALETTE["muted"],
-        fontsize=FONT_SIZE - 1.5,
-    )
+    note(
+        ax, "calibrated", (0.9, 0.9), (0, -5), xycoords="data", rotation=45,
+        rotation_mode="anchor", ha="center", va="top",
+    )  # fmt: skip
     if probabilities is not None:
         _histogram(ax, probabilities)
     return ax
+
+
+def _draw_diagonal(ax: Axes, zorder: int) -> None:
+    """Draw the line on which shares are what they should be, from 0 to 100 % on both axes."""
+    ax.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=zorder)
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(_QUARTERS)
+        name_shares(axis)
+
+
+def _dots(size: float) -> dict[str, Any]:
+    """Say how dots look that lie above all else."""
+    edge = {"markeredgecolor": PALETTE["paper"], "markeredgewidth": 1.0 if size > 5.0 else 0.8}
+    return {"markersize": size, "zorder": 3, **edge}
 
 
 def _histogram(ax: Axes, probabilities: ArrayLike) -> None:
@@ -235,27 +227,16 @@ def _histogram(ax: Axes, probabilities: ArrayLike) -> None:
     strip.set_axis_off()
     counts, edges = np.histogram(np.asarray(probabilities), bins=20, range=(0.0, 1.0))
     bars = strip.bar(
-        edges[:-1],
-        counts,
-        width=0.042,
-        align="edge",
-        color=PALETTE["muted"],
-        alpha=0.6,
+        edges[:-1], counts, width=0.042, align="edge", color=PALETTE["muted"], alpha=0.6,
         linewidth=0,
-    )
+    )  # fmt: skip
     for i, bar in enumerate(bars):
         mark(bar, f"count-{i}")
     strip.set_ylim(0, counts.max() * 1.05)
     strip.text(
-        1.0,
-        1.02,
-        f"{counts.sum()} rows",
-        transform=strip.transAxes,
-        ha="right",
-        va="bottom",
-        color=PALETTE["muted"],
-        fontsize=FONT_SIZE - 1.5,
-    )
+        1.0, 1.02, f"{counts.sum()} rows", transform=strip.transAxes, ha="right", va="bottom",
+        color=PALETTE["muted"], fontsize=FONT_SIZE - 1.5,
+    )  # fmt: skip
 
 
 # Nominal against observed coverage of intervals.
@@ -285,23 +266,10 @@ def interval_coverage(curve: IntervalCoverage, *, ax: Axes | None = None) -> Axe
         curve.level, curve.lower, curve.upper, color=PALETTE["band"], linewidth=0, zorder=1
     )
     mark(band, "chance")
-    ax.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=2)
-    (line,) = ax.plot(
-        curve.level,
-        curve.observed,
-        "-o",
-        color=PALETTE["series-1"],
-        linewidth=1.6,
-        markersize=4.5,
-        markeredgecolor=PALETTE["paper"],
-        markeredgewidth=0.8,
-        zorder=3,
-    )
+    _draw_diagonal(ax, zorder=2)
+    blue = PALETTE["series-1"]
+    (line,) = ax.plot(curve.level, curve.observed, "-o", color=blue, linewidth=1.6, **_dots(4.5))
     mark(line, "coverage")
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks([0, 0.25, 0.5, 0.75, 1])
-        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     name_axes(ax, "probability inside, as predicted", "rows inside")
     return ax
 
@@ -333,35 +301,19 @@ def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
     band = ax.axhspan(histogram.lower, histogram.upper, color=PALETTE["band"], linewidth=0)
     mark(band, "chance")
     bars = ax.bar(
-        edges[:-1],
-        share,
-        width=0.9 * (edges[1:] - edges[:-1]),
-        align="edge",
-        color=PALETTE["series-1"],
-        alpha=0.75,
-        linewidth=0,
-        zorder=2,
-    )
+        edges[:-1], share, width=0.9 * (edges[1:] - edges[:-1]), align="edge",
+        color=PALETTE["series-1"], alpha=0.75, linewidth=0, zorder=2,
+    )  # fmt: skip
     for i, bar in enumerate(bars):
         mark(bar, f"bar-{i}")
     level = 1.0 / len(share)
     ax.axhline(level, color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=3)
     ax.set(xlim=(-0.02, 1.02), ylim=(0.0, 1.15 * max(float(share.max()), histogram.upper)))
-    ax.xaxis.set_ticks([0, 0.25, 0.5, 0.75, 1])
+    ax.xaxis.set_ticks(_QUARTERS)
     ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    name_shares(ax.yaxis)
     name_axes(ax, "probability that was given to smaller values", "rows")
-    ax.annotate(
-        "right laws",
-        (1.0, level),
-        xytext=(0, 4),
-        textcoords="offset points",
-        ha="right",
-        va="bottom",
-        color=PALETTE["ink"],
-        fontsize=FONT_SIZE - 1.5,
-        zorder=4,
-    )
+    note(ax, "right laws", (1.0, level), xycoords="data", color=PALETTE["ink"], zorder=4)
     return ax
 
 
@@ -412,17 +364,11 @@ def predictions(
         points.set_markeredgewidth(0.0)
         mark(points, f"points-{name}")
     name_axes(ax, "predicted", "observed")
-    ax.annotate(
-        f"outside: {np.count_nonzero(~is_inside)} of {len(values)}",
-        (0.0, 1.0),
-        xycoords="axes fraction",
-        xytext=(4, -4),
-        textcoords="offset points",
-        ha="left",
-        va="top",
-        color=PALETTE["series-2"] if not is_inside.all() else PALETTE["muted"],
-        fontsize=FONT_SIZE - 1,
-    )
+    colour = PALETTE["series-2"] if not is_inside.all() else PALETTE["muted"]
+    note(
+        ax, f"outside: {np.count_nonzero(~is_inside)} of {len(values)}", (0.0, 1.0), (4, -4),
+        ha="left", va="top", color=colour, fontsize=FONT_SIZE - 1,
+    )  # fmt: skip
     return ax
 
 
@@ -471,17 +417,9 @@ def _draw_means(ax: Axes, x: NDArray[np.float64], r: NDArray[np.float64], n_grou
     centres = np.array([x[group].mean() for group in groups])
     means = np.array([r[group].mean() for group in groups])
     errors = np.array([2.0 * r[group].std(ddof=1) / len(group) ** 0.5 for group in groups])
+    red = PALETTE["series-2"]
     bars = ax.errorbar(
-        centres,
-        means,
-        yerr=errors,
-        fmt="-o",
-        color=PALETTE["series-2"],
-        linewidth=1.4,
-        markersize=4.5,
-        markeredgecolor=PALETTE["paper"],
-        markeredgewidth=0.8,
-        zorder=3,
+        centres, means, yerr=errors, fmt="-o", color=red, linewidth=1.4, **_dots(4.5)
     )
     line, _, intervals = bars.lines
     mark(line, "means")

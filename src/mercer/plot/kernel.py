@@ -26,6 +26,7 @@ from mercer.plot.style import (
     name_axes,
     new_axes,
     new_figure,
+    note,
     plain,
 )
 from mercer.spectral.prediction import input_scales
@@ -103,9 +104,11 @@ def learned_kernel(
         title = plain(name, _LETTERS[n_columns])
         ax.set_title(title, loc="left", fontsize=FONT_SIZE, color=PALETTE["ink"], pad=3)
     d = len(model.feature_labels_)
-    note = f" — {len(shown)} of {d}, the fastest first" if len(shown) < d else ""
+    of_all = f" — {len(shown)} of {d}, the fastest first" if len(shown) < d else ""
     fig.supxlabel(
-        f"difference in the input, the others equal{note}", fontsize=FONT_SIZE, color=PALETTE["ink"]
+        f"difference in the input, the others equal{of_all}",
+        fontsize=FONT_SIZE,
+        color=PALETTE["ink"],
     )
     fig.supylabel("kernel", fontsize=FONT_SIZE, color=PALETTE["ink"])
     return fig
@@ -285,31 +288,13 @@ def relevance(
     ax.set(ylim=(len(order) - 0.4, -0.6), yticks=rows)
     ax.set_yticklabels([plain(names[i]) for i in order], color=PALETTE["ink"])
     if prior_interval is not None:
-        _shade_prior(ax, prior_interval)
+        ax.axvspan(*prior_interval, color=PALETTE["band"], alpha=0.55, linewidth=0, zorder=0)
+        note(ax, "grey: 90 % of the prior")
     _label_powers(ax)
-    note = (
-        f" — {_MOST_RELEVANT_INPUTS} greatest of {len(names)}"
-        if len(names) > _MOST_RELEVANT_INPUTS
-        else ""
-    )
-    ax.set_xlabel(f"weight of the input (log scale){note}", labelpad=8)
+    is_part = len(names) > _MOST_RELEVANT_INPUTS
+    of_all = f" — {_MOST_RELEVANT_INPUTS} greatest of {len(names)}" if is_part else ""
+    ax.set_xlabel(f"weight of the input (log scale){of_all}", labelpad=8)
     return ax
-
-
-def _shade_prior(ax: Axes, prior_interval: tuple[float, float]) -> None:
-    low, high = prior_interval
-    ax.axvspan(low, high, color=PALETTE["band"], alpha=0.55, linewidth=0, zorder=0)
-    ax.annotate(
-        "grey: 90 % of the prior",
-        (1.0, 1.0),
-        xycoords="axes fraction",
-        xytext=(0, 4),
-        textcoords="offset points",
-        ha="right",
-        va="bottom",
-        color=PALETTE["muted"],
-        fontsize=FONT_SIZE - 1.5,
-    )
 
 
 def _label_powers(ax: Axes) -> None:

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from mercer.errors import UsageError
 from mercer.plot.of_models import of_model
-from mercer.plot.style import FONT_SIZE, PALETTE, mark, name_axes, new_axes, plain
+from mercer.plot.style import (
+    FONT_SIZE,
+    PALETTE,
+    mark,
+    name_axes,
+    name_shares,
+    new_axes,
+    note,
+    plain,
+)
 from mercer.posterior.labels import longest_list
 
 if TYPE_CHECKING:
@@ -79,7 +88,7 @@ def evidence_curve(
         _mark_rate(ax, noise_rate)
     ax.xaxis.set_major_locator(MaxNLocator(6))
     digits = 1 if q[shown][-1] - q[shown][0] < 0.05 else 0
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=digits, symbol=" %"))
+    name_shares(ax.xaxis, digits)
     name_axes(ax, "noise rate", "log evidence, nats")
     return ax
 
@@ -92,17 +101,11 @@ def _mark_rate(ax: Axes, noise_rate: float, whose: str = "", level: int = 0) -> 
     )
     left, right = ax.get_xlim()
     is_left = noise_rate < 0.5 * (left + right)
-    ax.annotate(
-        f"posterior mean{whose} {100 * noise_rate:.1f} %",
-        (noise_rate, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(5 if is_left else -5, -3 - 1.4 * FONT_SIZE * level),
-        textcoords="offset points",
-        ha="left" if is_left else "right",
-        va="top",
-        color=PALETTE["ink"],
-        fontsize=FONT_SIZE - 1,
-    )
+    note(
+        ax, f"posterior mean{whose} {100 * noise_rate:.1f} %", (noise_rate, 1.0),
+        (5 if is_left else -5, -3 - 1.4 * FONT_SIZE * level), xycoords=("data", "axes fraction"),
+        ha="left" if is_left else "right", va="top", color=PALETTE["ink"], fontsize=FONT_SIZE - 1,
+    )  # fmt: skip
 
 
 # Labels most likely wrong: the probability of each row, sorted, and the list to check.
@@ -154,22 +157,12 @@ def label_errors(
     )  # fmt: skip
     mark(dots, "rows")
     rows = "row" if n_listed == 1 else "rows"
-    ax.annotate(
-        f"list: {n_listed} {rows} at {100 * fdr:g} % expected false",
-        (1.0, 1.0),
-        xycoords="axes fraction",
-        xytext=(0, 4),
-        textcoords="offset points",
-        ha="right",
-        va="bottom",
-        color=PALETTE["muted"],
-        fontsize=FONT_SIZE - 1.5,
-    )
+    note(ax, f"list: {n_listed} {rows} at {100 * fdr:g} % expected false")
     ax.set(xlim=(0.0, n_shown + 1.0), ylim=(-0.03, 1.03))
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-    note = f" — first {n_shown} of {len(p)}" if n_shown < len(p) else ""
-    name_axes(ax, f"rows, the most suspicious first{note}", f"P({noun} is wrong)")
+    name_shares(ax.yaxis)
+    of_all = f" — first {n_shown} of {len(p)}" if n_shown < len(p) else ""
+    name_axes(ax, f"rows, the most suspicious first{of_all}", f"P({noun} is wrong)")
     return ax
 
 

@@ -10,12 +10,14 @@ import io
 import re
 import unicodedata
 import warnings
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 # Blue, vermilion, green, purple, sky, amber: Okabe & Ito's colours, told apart by colour-blind
 # readers. Amber and sky come last: they are the palest on white.
@@ -84,6 +86,27 @@ def name_axes(ax: Axes, x: str, y: str) -> None:
     """Say what the axes show."""
     ax.set_xlabel(x, labelpad=8)
     ax.set_ylabel(y, labelpad=8)
+
+
+def note(
+    ax: Axes,
+    words: str,
+    at: tuple[float, float] = (1.0, 1.0),
+    by: tuple[float, float] = (0, 4),
+    **how: Any,
+) -> None:
+    """Write a few words so many points beside a place: above the upper right corner by default.
+
+    Places are shares of the axes, unless ``xycoords`` says otherwise.
+    """
+    usual = {"color": PALETTE["muted"], "fontsize": FONT_SIZE - 1.5, "ha": "right", "va": "bottom"}
+    places = {"xycoords": "axes fraction", "xytext": by, "textcoords": "offset points"}
+    ax.annotate(words, at, **{**usual, **places, **how})
+
+
+def name_shares(axis: Axis, decimals: int = 0) -> None:
+    """Write the numbers of an axis, which are shares, in per cent."""
+    axis.set_major_formatter(PercentFormatter(1.0, decimals=decimals, symbol=" %"))
 
 
 def legend_above(

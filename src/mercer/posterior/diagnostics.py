@@ -43,21 +43,7 @@ from scipy.special import fdtri, ndtri
 from mercer.errors import NumericalError
 from mercer.posterior.draws import Cell, Draws, Table, finite_or_none
 
-__all__ = [
-    "LARGEST_SHAPE",
-    "Diagnostics",
-    "bfmi_limit",
-    "diagnose",
-    "effective_sample_size",
-    "effective_size",
-    "ess_limit",
-    "flat_weights",
-    "mean_sd",
-    "monte_carlo_errors",
-    "quantiles",
-    "summarise",
-    "warning_texts",
-]
+__all__ = ["Diagnostics"]
 
 
 # Means, spreads and quantiles of draws, weighted or not.

@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 
 from mercer.errors import INSTALL, UsageError
 
-__all__ = ["Cell", "Draws", "Table", "finite_or_none", "representatives", "stacking_weights"]
+__all__ = ["Draws"]
 
 
 # A small table that prints as aligned text, as HTML in a notebook, and as plain Python types.

@@ -25,20 +25,7 @@ from scipy.special import (
 from mercer.errors import DataError, UsageError
 from mercer.likelihoods.logistic import count_log_mass
 
-__all__ = [
-    "Contamination",
-    "CountMixture",
-    "LawMixture",
-    "NormalMixture",
-    "StudentMixture",
-    "check_level",
-    "draw_kinds",
-    "one_value_per_row",
-    "search_quantiles",
-    "student_cdf",
-    "student_log_density",
-    "student_quantiles",
-]
+__all__ = ["NormalMixture", "StudentMixture"]
 
 Array = NDArray[np.float64]
 GapAndSlope = Callable[[Array, NDArray[np.intp]], tuple[Array, Array]]

@@ -13,33 +13,7 @@ from scipy.stats import binom
 
 from mercer.errors import DataError
 
-__all__ = [
-    "CLASSIFICATION_METRICS",
-    "COVERAGES",
-    "LEVEL",
-    "LEVELS",
-    "REGRESSION_METRICS",
-    "ErrorCoverage",
-    "IntervalCoverage",
-    "Metric",
-    "PitHistogram",
-    "RegressionScores",
-    "ReliabilityCurve",
-    "Scores",
-    "brier_score",
-    "calibration_error",
-    "checked_classes",
-    "error_coverage_curve",
-    "error_rate",
-    "find_metric",
-    "interval_coverage",
-    "log_score",
-    "pit_distance",
-    "pit_histogram",
-    "r_squared",
-    "reliability_curve",
-    "score_classification",
-]
+__all__ = ["RegressionScores", "error_coverage_curve"]
 
 # The scores by which models are compared: what tables and sentences call them.
 
