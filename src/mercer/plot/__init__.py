@@ -57,16 +57,30 @@ __all__ = [
 
 # Files are not named like their functions: an imported submodule would shadow the function.
 _HOMES = {
-    name: home
-    for home, names in {
-        "chains": "particles ranks trace",
-        "functions": "boundaries centres effects pair_effect predicted_band repeats",
-        "held_out": "error_coverage importance interval_coverage pit predictions prequential"
-        " reliability residuals",
-        "kernel": "learned_kernel relevance spectral_density",
-        "labels": "evidence_curve label_errors laplace_distance target_errors",
-    }.items()
-    for name in names.split()
+    "boundaries": "functions",
+    "centres": "functions",
+    "effects": "functions",
+    "error_coverage": "held_out",
+    "evidence_curve": "labels",
+    "importance": "held_out",
+    "interval_coverage": "held_out",
+    "label_errors": "labels",
+    "laplace_distance": "labels",
+    "learned_kernel": "kernel",
+    "pair_effect": "functions",
+    "particles": "chains",
+    "pit": "held_out",
+    "predicted_band": "functions",
+    "predictions": "held_out",
+    "prequential": "held_out",
+    "ranks": "chains",
+    "relevance": "kernel",
+    "reliability": "held_out",
+    "repeats": "functions",
+    "residuals": "held_out",
+    "spectral_density": "kernel",
+    "target_errors": "labels",
+    "trace": "chains",
 }
 
 
