@@ -84,7 +84,7 @@ def audit_columns(audit: Audit) -> dict[str, NDArray[Any]]:
 
 def read_written(plan: Plan, options: TableOptions) -> WrittenTable:
     """Read the cells that ``--fixed`` writes again, before any work."""
-    written = WrittenTable.read(plan.table.source, options.encoding)
+    written = WrittenTable.read(plan.table.source, options.encoding, options.null_values)
     for name in _BESIDE:
         if name in written.columns:
             raise UsageError(f"--fixed adds a column {quoted(name)}, which is there; rename it")

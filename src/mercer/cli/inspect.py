@@ -60,7 +60,7 @@ def _columns(data: str, options: TableOptions, session: Session) -> None:
     from mercer.data.files import printable
     from mercer.data.tables import read_frame
 
-    frame = read_frame(data, encoding=options.encoding)
+    frame = read_frame(data, encoding=options.encoding, null_values=options.null_values)
     shown = plain_table("column", "kind", "missing", n_text=2)
     for column in frame.columns:
         n_missing = int(column.is_missing.sum())

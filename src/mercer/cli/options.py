@@ -26,6 +26,7 @@ class TableOptions:
     missing: str = "error"
     dates: str = "auto"
     encoding: str | None = None
+    null_values: str | None = None
 
     @property
     def as_text(self) -> tuple[str, ...]:
@@ -96,6 +97,12 @@ encoding_option = click.option(
     metavar="NAME",
     help="Of text files that are not UTF-8, such as latin-1 (Western European) or cp1252.",
 )
+null_values_option = click.option(
+    "--null-values",
+    metavar="WORDS",
+    help="Words of text files for a missing value, separated by commas; '' is an empty cell only "
+    "[default: NA,N/A,n/a,NaN,nan,NULL,null,?,None].",
+)
 missing_option = click.option(
     "--missing",
     type=click.Choice(["error", "drop", "impute", "indicator"]),
@@ -142,6 +149,7 @@ def reading_options(*, has_target: bool) -> Callable[[Callable[..., Any]], Calla
         for option in (
             encoding_option,
             dates_option,
+            null_values_option,
             missing_option,
             id_option,
             drop_option,

@@ -40,7 +40,7 @@ from mercer.data.arrow import PARQUET, is_arrow
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column
 from mercer.data.files import changed, check_path, first_bytes, printable
 from mercer.data.formats import Dates
-from mercer.data.frame import Column
+from mercer.data.frame import Column, null_words
 from mercer.data.opening import open_rows, read_texts
 from mercer.data.row_names import file_columns
 from mercer.data.row_writer import RowWriter
@@ -151,6 +151,7 @@ class TableStream:
     target: str | None  # the column to score by
     id_column: str | None  # the column that names the rows
     notes: tuple[str, ...]  # about the table
+    null_values: frozenset[str]
 
     @property
     def n_rows(self) -> int:
@@ -193,7 +194,7 @@ class TableStream:
             sizes = [part.n_rows for part in parts]
             yield from file_columns([part.name for part in parts], sizes, n)
         elif self.texts:
-            for texts in read_texts(self.texts, self.id_column, n):
+            for texts in read_texts(self.texts, self.id_column, n, self.null_values):
                 yield {self.id_column: np.asarray(texts)}
         else:
             for block in self.table.select([self.id_column]).blocks(n):
@@ -205,7 +206,9 @@ class TableStream:
             return
         n = self.predictor.n_rows
         if self.texts and any(isinstance(label, str) for label in self.predictor.classes):
-            blocks: Iterator[NDArray[Any]] = read_texts(self.texts, self.target, n)
+            blocks: Iterator[NDArray[Any]] = read_texts(
+                self.texts, self.target, n, self.null_values
+            )
         else:
             _refuse_words(self.table, self.target)
             rows = self.table.select([self.target])  # gaps and all, which `blocks` refuses
@@ -240,7 +243,8 @@ def open_stream(
     if not paths:
         return None
     predictor = find_predictor(model)
-    table = open_rows(data)
+    words = encoder.null_values
+    table = open_rows(data, null_values=words)
     id_column = implied_id(model, table.names, id_column)
     check_id(id_column, predictor.names)
     is_array = first_bytes(paths[0]).startswith(NPY)
@@ -256,7 +260,7 @@ def open_stream(
     elif is_array:
         return None
     else:
-        inputs = open_rows(data, encode=TableEncoder.of(encoder))
+        inputs = open_rows(data, encode=TableEncoder.of(encoder), null_values=words)
     if id_column is not None and id_column not in table.names:
         table.select([id_column])  # says what there is
     target = None if model.table is None else model.table.target
@@ -269,6 +273,7 @@ def open_stream(
         target=target if target in table.names else None,
         id_column=id_column,
         notes=ignored_words(model, others, id_column),
+        null_values=words,
     )
 
 
@@ -350,7 +355,9 @@ def open_training(
     table = options.table
     if table.missing == "drop":
         raise UsageError("--missing drop: not with --engine; use impute or indicator")
-    encode: Any = TableEncoder(cast(Missing, table.missing), cast(Dates, table.dates))
+    encode: Any = TableEncoder(
+        cast(Missing, table.missing), cast(Dates, table.dates), table.null_values
+    )
     if (encode.missing, encode.dates) == ("error", "auto"):
         encode = "auto"
     rows = open_rows(
@@ -361,6 +368,7 @@ def open_training(
         target=table.target,
         encode=encode,
         drop=table.drop,
+        null_values=None if table.null_values is None else null_words(table.null_values),
         task="regression" if table.task == "regression" else "auto",
     )
     target = rows.names[-1]

@@ -152,9 +152,11 @@ def read_for(
 ) -> Frame:
     """Read a table whose columns are written as those that the model learned from."""
     target = None if model.table is None else model.table.target
-    written = encoder_of(model).texts(target, find_predictor(model).classes)
+    encoder = encoder_of(model)
+    written = encoder.texts(target, find_predictor(model).classes)
     names = INDEX_COLUMNS if id_column is None else (id_column,)
-    return read_frame(data, as_text=names, as_written=written, encoding=encoding)
+    words = encoder.null_values
+    return read_frame(data, as_text=names, as_written=written, encoding=encoding, null_values=words)
 
 
 def implied_id(model: SavedModel, names: Sequence[str], id_column: str | None) -> str | None:

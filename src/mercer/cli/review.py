@@ -20,6 +20,7 @@ from mercer.cli.options import (
     id_option,
     json_option,
     missing_option,
+    null_values_option,
     out_path,
     seed_option,
 )
@@ -73,7 +74,7 @@ def read_labels(data: str, pool: str | None, options: TableOptions) -> tuple[Lab
 
         frame = read_frame(
             pool, as_text=options.as_text, as_written=table.encoder.texts(),
-            encoding=options.encoding,
+            encoding=options.encoding, null_values=options.null_values,
         )  # fmt: skip
         encoded = table.encoder.transform(frame, FILL_IN)
         id_column = options.id_column if options.id_column in frame.names else None
@@ -101,11 +102,14 @@ def write_reviewed(
     table: TrainingTable,
     labels: list[str | None],
     encoding: str | None = None,
+    null_values: str | None = None,
 ) -> int:
     """Write the table with the labels that hold now, every other cell as it stands; changes made.
 
     Labelled rows of a pool follow, with the columns that they have.
     """
+    import functools
+
     import numpy as np
 
     from mercer.cli.outputs import write_rows
@@ -113,7 +117,7 @@ def write_reviewed(
     from mercer.data.encoding import as_levels
     from mercer.data.tables import read_frame
 
-    written = WrittenTable.read(data, encoding)
+    written = WrittenTable.read(data, encoding, null_values)
     columns, at = written.columns, written.at(table.names)
     n_table, n_changed = len(table.labels), 0
     spelled = spellings(table.labels.tolist(), columns[target][at].tolist())
@@ -123,9 +127,9 @@ def write_reviewed(
             columns[target][row] = spelled[label]
             n_changed += 1
     if pool is not None and any(label is not None for label in labels[n_table:]):
-        more = read_frame(pool, as_text=tuple(columns), encoding=encoding)
-        known_as = table.encoder.texts()
-        encoded = table.encoder.transform(read_frame(pool, as_written=known_as, encoding=encoding))
+        read = functools.partial(read_frame, pool, encoding=encoding, null_values=null_values)
+        more = read(as_text=tuple(columns))
+        encoded = table.encoder.transform(read(as_written=table.encoder.texts()))
         known = [k for k, label in enumerate(labels[n_table:]) if label is not None]
         rows = encoded.rows[known]
         for name in columns:
@@ -157,6 +161,7 @@ def beside(data: str, ending: str) -> Path:
 @id_option
 @missing_option
 @dates_option
+@null_values_option
 @encoding_option
 @seed_option
 @out_path("--journal", "Decisions, a line each [default: beside DATA, .review.jsonl].")
@@ -183,6 +188,7 @@ def command(
     id_column: str | None,
     missing: str,
     dates: str,
+    null_values: str | None,
     encoding: str | None,
     seed: int,
     journal: Path | None,
@@ -220,7 +226,7 @@ def command(
     check_format(out, is_for_spreadsheet=False)
     session = Session(is_json)
     options = TableOptions(
-        target, "classification", drop, id_column, None, missing, dates, encoding
+        target, "classification", drop, id_column, None, missing, dates, encoding, null_values
     )
     if not is_named and out.exists() and not journal.exists():
         raise UsageError(
@@ -280,7 +286,14 @@ def _review(
             reviewer.close()
             final = reviewer.final_labels()
             n_changed = write_reviewed(
-                out, data, pool, options.target, table, final, options.encoding
+                out,
+                data,
+                pool,
+                options.target,
+                table,
+                final,
+                options.encoding,
+                options.null_values,
             )
             counts = reviewer.progress()
     session.say("decided", f"{counts['n_decided']} rows, {counts['unsure']} of them unsure")

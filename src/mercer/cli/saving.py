@@ -38,6 +38,7 @@ _OF_TABLE = {
     "--id": "id_column",
     "--group": "group",
     "--missing": "missing",
+    "--null-values": "null_values",
     "--dates": "dates",
     "--encoding": "encoding",
     "--seed": "seed",

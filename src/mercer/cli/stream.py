@@ -28,6 +28,7 @@ from mercer.cli.options import (
     drop_option,
     encoding_option,
     id_option,
+    null_values_option,
     out_path,
     seed_option,
     set_option,
@@ -55,6 +56,7 @@ from mercer.cli.stream_rows import (
 )
 from mercer.cli.terminal import Session, digits3, plain_table
 from mercer.data.files import STANDARD_INPUT, printable
+from mercer.data.frame import null_words
 from mercer.errors import DataError, MercerWarning, StorageError
 from mercer.posterior.draws import finite_or_none
 
@@ -306,6 +308,7 @@ def _begin(
     wanted = Wanted(
         lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0,
         texts, fills_gaps=(plan.encoder or plan).missing in ("impute", "indicator"),
+        null_values=plan.encoder.null_values if plan.encoder else null_words(options.null_values),
     )  # fmt: skip
     parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
     learner = Learner(
@@ -511,6 +514,7 @@ def _hint(path: Path | None, *, is_saved: bool) -> str:
     show_default=True,
     help="Of the rows; auto: what begins with a brace is JSON.",
 )
+@null_values_option
 @encoding_option
 @click.option("--quiet", is_flag=True, help="Say nothing on standard error but what ends it.")
 @debug_option

@@ -17,11 +17,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.stream_rows import Parser, Row, listed, present
+from mercer.cli.stream_rows import Parser, Row, listed
 from mercer.data.encoding import ColumnCode, Encoder, Missing, fit_encoder
 from mercer.data.files import place, printable, quoted
 from mercer.data.frame import (
     CODE,
+    EMPTY,
     Column,
     ColumnBuilder,
     Frame,
@@ -467,8 +468,9 @@ def frame_of(
     columns = []
     for k, name in enumerate(names):
         builder = ColumnBuilder(
-            name, is_text=name in as_text, is_held=False, has_decimal_comma=has_decimal_comma
-        )
+            name, is_text=name in as_text, is_held=False, has_decimal_comma=has_decimal_comma,
+            null_values=EMPTY,
+        )  # fmt: skip
         builder.add([row.cells[k] for row in rows])
         columns.append(builder.finish())
     places = np.array([(row.number, row.line) for row in rows], dtype=np.int64).T
@@ -479,7 +481,7 @@ def frame_of(
 def gap(row: Row, names: Sequence[str], has_fill: Collection[str] = ()) -> str:
     """Say which of the named cells is missing, if nothing takes its place; else nothing."""
     for name, cell in zip(names, row.cells, strict=True):
-        if name not in has_fill and present(cell) is None:
+        if name not in has_fill and not cell:
             return f"column {quoted(name)}: missing value"
     return ""
 
@@ -560,7 +562,7 @@ def learn_encoder(
     strays: set[int] = set()
     comma = parser.has_decimal_comma
     for k in np.flatnonzero([name not in parser.texts for name in parser.inputs]):
-        cells = {n: row.cells[k] for n, row in enumerate(rows) if present(row.cells[k]) is not None}
+        cells = {n: row.cells[k] for n, row in enumerate(rows) if row.cells[k]}
         own = {n for n, cell in cells.items() if not _is_number(cell, comma)}
         strays |= own if 2 * len(own) < len(cells) else set()
     kept = [row for n, row in enumerate(rows) if n not in strays]
@@ -718,7 +720,8 @@ class Learner:
             for note in encoding_notes(encoder, len(rows), has_lags=bool(self._lag_names)):
                 self.reporter.note(note)
         lags = (self.decided.lag_code(name) for name in self._lag_names)
-        encoder = Encoder((*lags, *codes), self._missing)
+        nulls = self._parser.null_values
+        encoder = Encoder((*lags, *codes), self._missing, null_values=nulls)
         self._take_encoder(encoder)
         # Without a data frame scikit-learn has no way to pass the names of columns on.
         self.predictor.model._names_of_columns = encoder.feature_names

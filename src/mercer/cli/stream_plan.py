@@ -462,6 +462,7 @@ class StreamOptions:
     is_strict: bool
     form: str
     encoding: str | None = None
+    null_values: str | None = None
 
     def __post_init__(self) -> None:
         if self.encoding is None:
@@ -602,7 +603,11 @@ def _check_settings(options: StreamOptions, task: str) -> None:
 
 def _loaded_plan(options: StreamOptions, path: Path, tell: Tell) -> StreamPlan:
     """Go on from a file."""
-    for is_given, option in ((options.settings, "--set"), (options.missing, "--missing")):
+    for is_given, option in (
+        (options.settings, "--set"),
+        (options.missing, "--missing"),
+        (options.null_values is not None, "--null-values"),
+    ):
         if is_given:
             raise UsageError(f"{option} has no effect on a model that is loaded; leave it out")
     name = printable(str(path))

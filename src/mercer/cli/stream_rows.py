@@ -118,7 +118,8 @@ class Wanted:
     ``drop`` may hold several names separated by commas; ``needed`` are the inputs of a model that
     was loaded, None all other columns. In a series the past of the target is an input, so that
     there need be no other. ``texts`` are columns that are text in a source with types. Where a
-    model ``fills_gaps``, a JSON object may lack a key.
+    model ``fills_gaps``, a JSON object may lack a key. ``null_values`` stand for a missing value;
+    cells of rows are empty then.
     """
 
     source: str
@@ -129,6 +130,7 @@ class Wanted:
     is_series: bool
     texts: tuple[str, ...] = ()
     fills_gaps: bool = False
+    null_values: frozenset[str] = MISSING
 
     def __post_init__(self) -> None:
         if self.id_column == self.target:
@@ -162,12 +164,6 @@ class Wanted:
                 "--lags learns from the past of the target"
             )
         return others, ()
-
-
-def present(cell: str) -> str | None:
-    """Return a cell without the blanks around it; None where it is missing."""
-    text = cell.strip()
-    return None if text in MISSING else text
 
 
 def listed(names: Sequence[str]) -> str:
@@ -276,6 +272,7 @@ class Parser:
     ) -> None:
         self.inputs: tuple[str, ...] = wanted.needed or ()  # what `Row.cells` holds
         self.has_decimal_comma = False  # numbers may be written with a comma for the point
+        self.null_values = wanted.null_values
         self.texts = wanted.texts  # columns whose cells are text, whatever they look like
         self._wanted = wanted
         self._tell = tell
@@ -333,11 +330,11 @@ class Parser:
         if len(cells) != len(self._names):
             raise ValueError(f"has {len(cells)} cells, but the header has {len(self._names)}")
         fields = dict(zip(self._names, cells, strict=True))
-        target = present(fields.get(self._wanted.target, ""))
+        target = self._cell(fields.get(self._wanted.target, "")) or None
         name = None if self._id is None else fields[self._id].strip()
-        inputs = tuple([fields[each] for each in self.inputs])
+        inputs = tuple([self._cell(fields[each]) for each in self.inputs])
         is_late = bool(inputs and name) and target is not None and not self._wanted.is_series
-        is_late = is_late and all(present(cell) is None for cell in inputs)
+        is_late = is_late and not any(inputs)
         return () if is_late and not self._wanted.fills_gaps else inputs, target, name, is_late
 
     def _read_json(self, text: str) -> tuple[tuple[str, ...], str | None, Id, bool]:
@@ -349,7 +346,7 @@ class Parser:
         if not wanted.is_series and (is_own or is_literal):
             keys = (wanted.target, str(self._id)) if is_own else ("target", "id")
             cells = ("",) * len(self.inputs) if wanted.fills_gaps and is_own else ()
-            return cells, cell_of(wanted.target, fields[keys[0]]), _name(fields[keys[1]]), True
+            return cells, self._value(fields, keys[0]) or None, _name(fields[keys[1]]), True
         if not self._is_chosen:
             self.inputs, _ = wanted.inputs(list(fields), has_target=False)
             self._is_chosen = True
@@ -360,9 +357,17 @@ class Parser:
         for key in (*(() if wanted.fills_gaps else self.inputs), self._id):
             if key is not None and key not in fields:
                 raise ValueError(f"there is no key {quoted(key)}")
-        cells = tuple([cell_of(key, fields.get(key)) or "" for key in self.inputs])
+        cells = tuple([self._value(fields, key) for key in self.inputs])
         name = None if self._id is None else _name(fields[self._id])
-        return cells, cell_of(wanted.target, fields.get(wanted.target)), name, False
+        return cells, self._value(fields, wanted.target) or None, name, False
+
+    def _cell(self, cell: str) -> str:
+        """Strip a cell; empty where it is missing."""
+        text = cell.strip()
+        return "" if text in self._wanted.null_values else text
+
+    def _value(self, fields: dict[str, Any], key: str) -> str:
+        return self._cell(cell_of(key, fields.get(key)) or "")
 
 
 def _cells(text: str, delimiter: str) -> Sequence[str] | None:
@@ -419,7 +424,7 @@ def opened(name: Path | None, of_text: Sequence[str] = ()) -> Iterator[Opened]:
         elif start.startswith(ZIP) or is_arrow(start) or sheet is not None:
             if of_text:
                 raise UsageError(f"{of_text[0]} is for text, and {printable(str(path))} is none")
-            frame = read_frame(name)
+            frame = read_frame(name, null_values=())  # the parser knows them
             columns = frame.columns if is_arrow(start) else ()  # a spreadsheet has types by cell
             texts = tuple(each.name for each in columns if each.kind == "text")
             with _feeding(path, functools.partial(_write_lines, frame)) as reader:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +27,7 @@ from mercer.data.frame import (
     Origin,
     TableFacts,
     index_column,
+    null_words,
     parse_number,
     strength_alone,
 )
@@ -80,7 +82,7 @@ class TrainingTable:
         """Keep some rows, which alone say how they are encoded."""
         inputs, encoder, X = self.inputs.take(rows), self.encoder, self.X[rows]
         if encoder.learns:
-            encoder = replace(encoder.again(inputs), target=encoder.target)
+            encoder = encoder.again(inputs)
             X = encoder.transform(inputs).X
         return replace(
             self, inputs=inputs, encoder=encoder, X=X, labels=self.labels[rows], y=self.y[rows],
@@ -92,7 +94,10 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
     """Read a table to learn from."""
     as_text = (*options.as_text, *INDEX_COLUMNS)
     coded = None if options.task == "regression" else options.target
-    frame = read_frame(data, as_text=as_text, target=coded, encoding=options.encoding)
+    words = options.null_values
+    frame = read_frame(
+        data, as_text=as_text, target=coded, encoding=options.encoding, null_values=words
+    )
     frame, target_notes = _with_target(frame, options)
     target = read_target(frame, options.target, cast("AnyTask", options.task))
     task = TASKS[target.task]
@@ -104,7 +109,11 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         named.append(str(index))
     inputs = frame.without(named)
     missing, dates = cast("Missing", options.missing), cast("Dates", options.dates)
-    encoder = replace(fit_encoder(inputs, missing=missing, dates=dates), target=target.written)
+    encoder = replace(
+        fit_encoder(inputs, missing=missing, dates=dates),
+        target=target.written,
+        null_values=null_words(words),
+    )
     encoded = encoder.transform(inputs)
     labels = target.values[encoded.rows]
     if all(label == labels[0] for label in labels):
@@ -152,10 +161,13 @@ class WrittenTable:
     line_end: str  # of its first file, where that is text
 
     @classmethod
-    def read(cls, data: str, encoding: str | None) -> WrittenTable:
+    def read(
+        cls, data: str, encoding: str | None, null_values: Iterable[str] | None = None
+    ) -> WrittenTable:
         """Read a table again; numbers with a decimal comma get a point, as CSV by commas needs."""
-        typed = read_frame(data, encoding=encoding)
-        frame = read_frame(data, as_text=typed.names, encoding=encoding)
+        read = functools.partial(read_frame, data, encoding=encoding, null_values=null_values)
+        typed = read()
+        frame = read(as_text=typed.names)
         columns = {}
         for column, plain in zip(frame.columns, typed.columns, strict=True):
             texts = as_levels(column)
@@ -480,7 +492,8 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
 
 def _test_file(table: TrainingTable, target: str, test: str, encoding: str | None) -> Split:
     written = table.encoder.texts(target, table.classes)
-    frame = read_frame(test, as_written=written, encoding=encoding)
+    words = table.encoder.null_values
+    frame = read_frame(test, as_written=written, encoding=encoding, null_values=words)
     rows = read_scored(frame, target, table.encoder, table.task, table.classes)
     how = f"the {len(rows.y)} rows of {printable(frame.source)}"
     names = table.encoder.feature_names, table.encoder.sources

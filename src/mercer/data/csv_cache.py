@@ -52,7 +52,8 @@ class NumberColumn:
     says whether a whole number had leading zeros.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, null_values: frozenset[str]) -> None:
+        self._null_values = null_values
         self.stray: tuple[int, str] | None = None
         self.has_code = False
         self._kind: Literal["number", "boolean"] | None = None
@@ -60,14 +61,14 @@ class NumberColumn:
     def add(self, cells: Sequence[str], *, has_decimal_comma: bool) -> NDArray[np.float64]:
         """Take the next cells; NaN where one is missing."""
         if self.stray is None:
-            numbers = None
+            numbers, nulls = None, self._null_values
             if self._kind != "boolean":
-                numbers = self._keep("number", parse_numbers(cells, has_decimal_comma))
+                numbers = self._keep("number", parse_numbers(cells, has_decimal_comma, nulls))
                 if numbers is not None and not self.has_code:
                     whole = np.flatnonzero(numbers == np.floor(numbers)).tolist()
                     self.has_code = any(CODE.fullmatch(cells[k].strip()) for k in whole)
             if numbers is None and self._kind != "number":
-                numbers = self._keep("boolean", _parse_booleans(cells))
+                numbers = self._keep("boolean", _parse_booleans(cells, nulls))
             if numbers is not None:
                 return numbers
             position = next(k for k, cell in enumerate(cells) if self._is_stray(cell))
@@ -85,24 +86,26 @@ class NumberColumn:
 
     def _is_stray(self, cell: str) -> bool:
         cell = cell.strip()
-        if cell in MISSING:
+        if cell in self._null_values:
             return False
         if self._kind == "boolean":
             return cell.lower() not in ("true", "false")
         return parse_number(cell) is None
 
 
-def _parse_booleans(cells: Sequence[str]) -> NDArray[np.float64] | None:
+def _parse_booleans(
+    cells: Sequence[str], null_values: frozenset[str]
+) -> NDArray[np.float64] | None:
     values = {"true": 1.0, "false": 0.0}
     texts = [cell.strip() for cell in cells]
     try:
-        return np.array([np.nan if text in MISSING else values[text.lower()] for text in texts])
+        return np.array([np.nan if text in null_values else values[text.lower()] for text in texts])
     except KeyError:
         return None
 
 
 #: Of the files in the cache; others are made again.
-_VERSION = 3
+_VERSION = 4
 #: Nanoseconds for which the clock of a file system may stand still, or be behind.
 _TICK = 120_000_000_000
 
@@ -119,6 +122,7 @@ class _Facts:
     rows_look: list[int]
     seen: int  # when files were looked at, in nanoseconds
     machines: list[str]  # that used this folder, the last one last
+    null_values: list[str]
     names: list[str]
     n_rows: list[int]
     codes: list[str]  # columns with whole numbers that have leading zeros
@@ -137,7 +141,12 @@ def folder_of(name: str, cache: Path) -> Path:
 
 
 def open_csv(
-    paths: Sequence[Path], name: str, *, cache: Path, tell: Callable[[str], None]
+    paths: Sequence[Path],
+    name: str,
+    *,
+    cache: Path,
+    tell: Callable[[str], None],
+    null_values: frozenset[str],
 ) -> FileRows:
     """Make a source of the rows of text files, one after the other.
 
@@ -151,12 +160,13 @@ def open_csv(
     looks = [_look(path) for path in paths]
     facts = _load(folder)
     before = facts.machines if facts else []
-    if facts is None or not _is_unchanged(facts, folder, files, looks):
-        content = sum_contents(paths)
+    is_read_so = facts is not None and facts.null_values == sorted(null_values)
+    if facts is None or not is_read_so or not _is_unchanged(facts, folder, files, looks):
+        content = sum_contents(paths, null_values)
         rows = _rows_path(folder, content)
         if facts is None or facts.content != content or sum_contents([rows]) != facts.rows:
             with in_folder(folder):
-                facts = _parse(rows, paths, name, content, tell)
+                facts = _parse(rows, paths, name, content, null_values, tell)
             for stamp in stamps:
                 stamp.check()
         machines = with_this_machine(before)
@@ -205,9 +215,9 @@ def _is_unchanged(facts: _Facts, folder: Path, files: list[str], looks: list[lis
     return is_here and facts.files == files and now == then and is_settled
 
 
-def sum_contents(paths: Sequence[Path]) -> str:
-    """SHA-256 over the sums of the files, gzipped or not, as they are on disk."""
-    sha = hashlib.sha256()
+def sum_contents(paths: Sequence[Path], null_values: frozenset[str] = MISSING) -> str:
+    """SHA-256 over the sums of the files, gzipped or not, as they are on disk, and other words."""
+    sha = hashlib.sha256(b"" if null_values == MISSING else repr(sorted(null_values)).encode())
     for path in paths:
         with reading(path), open(path, "rb") as file:
             sha.update(hashlib.file_digest(file, "sha256").digest())
@@ -272,9 +282,14 @@ def in_folder(folder: Path) -> Iterator[None]:
 
 
 def _parse(
-    target: Path, paths: Sequence[Path], name: str, content: str, tell: Callable[[str], None]
+    target: Path,
+    paths: Sequence[Path],
+    name: str,
+    content: str,
+    null_values: frozenset[str],
+    tell: Callable[[str], None],
 ) -> _Facts:
-    parser = _Parser([str(path) for path in paths])
+    parser = _Parser([str(path) for path in paths], null_values)
     with replacing(target) as file:
         for k, path in enumerate(paths):
             for block in read_blocks(path, is_bounded=False):
@@ -297,6 +312,7 @@ def _parse(
         rows_look=[],
         seen=0,
         machines=[],
+        null_values=sorted(null_values),
         names=list(parser.columns),
         n_rows=parser.n_rows,
         codes=[name for name, column in parser.columns.items() if column.has_code],
@@ -307,8 +323,9 @@ def _parse(
 class _Parser:
     """Turn blocks of cells into numbers, and count."""
 
-    def __init__(self, files: list[str]) -> None:
+    def __init__(self, files: list[str], null_values: frozenset[str]) -> None:
         self.files = files
+        self._null_values = null_values
         self.columns: dict[str, NumberColumn] = {}
         self.n_rows = [0] * len(files)
         self.strays: dict[str, list[Any]] = {}
@@ -317,7 +334,7 @@ class _Parser:
         """Take the next block of file `k`; return its numbers, the columns as in file 0."""
         if not self.columns:
             refuse_twins(self.files[0], block.names)
-            self.columns = {name: NumberColumn() for name in block.names}
+            self.columns = {name: NumberColumn(self._null_values) for name in block.names}
         if self.n_rows[k] == 0:
             refuse_twins(self.files[k], block.names)
             refuse_other_columns(self.files[0], tuple(self.columns), self.files[k], block.names)

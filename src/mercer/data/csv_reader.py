@@ -62,6 +62,7 @@ def read_csv(
     name: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    null_values: frozenset[str] = MISSING,
 ) -> Frame:
     """Read a table from CSV, JSON lines or a spreadsheet; it may have no rows.
 
@@ -76,7 +77,9 @@ def read_csv(
     held: frozenset[str] = frozenset()
     while True:
         blocks = read_blocks(path, name=name, encoding=encoding, sheet=sheet)
-        columns, origin, broken = _read_once(name or str(path), blocks, as_text, held, target)
+        columns, origin, broken = _read_once(
+            name or str(path), blocks, as_text, held, target, null_values
+        )
         if not broken:
             return Frame(columns, name or str(path), origin)
         held |= broken
@@ -88,6 +91,7 @@ def _read_once(
     as_text: frozenset[str],
     held: frozenset[str],
     target: str | None,
+    null_values: frozenset[str],
 ) -> tuple[tuple[Column, ...], Origin, frozenset[str]]:
     builders: list[ColumnBuilder] = []
     line_numbers: list[int] = []
@@ -100,6 +104,7 @@ def _read_once(
                     is_held=name in held,
                     has_decimal_comma=block.has_decimal_comma,
                     is_target=name == target,
+                    null_values=null_values,
                 )
                 for name in block.names
             ]
@@ -367,10 +372,9 @@ def why_no_object(error: Exception) -> str:
 
 
 def cell_of(name: str, value: Any) -> str | None:
-    """Write a value of JSON as a cell of a table has it; None where it is missing."""
+    """Write a value of JSON as a cell of a table has it; None where there is none."""
     if value is None or isinstance(value, str):
-        text = "" if value is None else value.strip()
-        return None if text in MISSING else text
+        return value and value.strip()
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):

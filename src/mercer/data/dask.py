@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from mercer.data.encoding import Encoder
 from mercer.data.files import Stamp, place, printable
-from mercer.data.frame import Frame, refuse_twins
+from mercer.data.frame import Frame, null_words, refuse_twins
 from mercer.data.opening import Learner
 from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
 from mercer.errors import INSTALL, ClusterError, DataError, MercerError, UsageError
@@ -683,6 +683,7 @@ def _encoded(
     for other in _gathered(client.map(learn, held, called, starts, pure=False), called):
         learner.join(other, name)
     encoder, labels, order = learner.learned(name)
+    encoder = replace(encoder, null_values=null_words(getattr(encode, "null_values", None)))
     encode_part = functools.partial(_encode_part, reader, encoder, labels)
     arrays = client.map(encode_part, held, called, pure=False)
     n_columns = len(encoder.feature_names) or 1

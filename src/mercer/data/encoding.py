@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from mercer.data.files import nearest, printable, quoted
 from mercer.data.formats import CellFormat, Dates, FormatError, find_format
-from mercer.data.frame import Column, ColumnBuilder, Frame, parse_number, stray_text
+from mercer.data.frame import (
+    MISSING,
+    Column,
+    ColumnBuilder,
+    Frame,
+    null_words,
+    parse_number,
+    stray_text,
+)
 from mercer.errors import DataError, ModelFileError, UsageError
 
 # How one column of a table becomes columns of a matrix: learned, applied, written and read.
@@ -346,6 +354,8 @@ class Encoder:
     missing: Missing
     #: How the numbers of the target are written, where not as a program writes them.
     target: CellFormat | None = None
+    #: Words in tables of text that stand for a missing value.
+    null_values: frozenset[str] = MISSING
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -382,7 +392,9 @@ class Encoder:
 
         How columns are written is taken over. A column that has no value in these rows is left out.
         """
-        return fit_encoder(frame, missing=self.missing, like=self) if self.learns else self
+        if not self.learns:
+            return self
+        return replace(self, codes=fit_encoder(frame, missing=self.missing, like=self).codes)
 
     def texts(self, target: str | None = None, classes: Iterable[Any] = ()) -> tuple[str, ...]:
         """Name the columns of a new table whose cells are read as they stand.
@@ -441,26 +453,29 @@ class Encoder:
             "missing": self.missing,
             "codes": [code.to_dict() for code in self.codes],
             "target": None if self.target is None else self.target.to_dict(),
+            "null_values": sorted(self.null_values),
         }
 
     @classmethod
     def from_dict(cls, fields: Any) -> Encoder:
         """Read back what `to_dict` gave; a `ModelFileError` where the fields are no encoder."""
         if isinstance(fields, dict):  # older files do not have it
-            fields = {"target": None, **fields}
+            fields = {"target": None, "null_values": sorted(MISSING), **fields}
         if (
             not isinstance(fields, dict)
-            or set(fields) != {"missing", "codes", "target"}
+            or set(fields) != {"missing", "codes", "target", "null_values"}
             or fields["missing"] not in get_args(Missing)
             or not isinstance(fields["codes"], list)
             or not fields["codes"]
+            or not isinstance(fields["null_values"], list)
+            or not all(isinstance(word, str) for word in fields["null_values"])
         ):
             raise ModelFileError("inconsistent encoding: the wrong fields")
         target = None if fields["target"] is None else CellFormat.from_dict(fields["target"])
         if target is not None and target.kind != "number":
             raise ModelFileError("inconsistent encoding: the target is not numbers")
         codes = tuple(map(ColumnCode.from_dict, fields["codes"]))
-        encoder = cls(codes, fields["missing"], target)
+        encoder = cls(codes, fields["missing"], target, null_words(fields["null_values"]))
         if len(set(encoder.input_names)) != len(encoder.input_names):
             raise ModelFileError("inconsistent encoding: a column is there twice")
         return encoder
@@ -478,7 +493,11 @@ class Encoder:
             return Column(code.name, np.full(frame.n_rows, np.nan), "number")
         if column.kind == "text":  # of a file with types: numerals are what they are in CSV
             builder = ColumnBuilder(
-                code.name, is_text=False, is_held=False, has_decimal_comma=False
+                code.name,
+                is_text=False,
+                is_held=False,
+                has_decimal_comma=False,
+                null_values=self.null_values,
             )
             builder.add(["" if cell is None else cell for cell in column.values])
             column = builder.finish()

@@ -35,7 +35,9 @@ class Column:
         the name of the type.
     written : frozenset of str
         Of the target of a file of text its cells as they stand, without those after the first 1000
-        different ones or so.
+        different ones or so, and without words for a missing value.
+    null_words : frozenset of str
+        Of these the words that were found.
     order : tuple of str
         Of an ordered category its levels, from the lowest to the highest.
     """
@@ -45,6 +47,7 @@ class Column:
     kind: Kind
     written: frozenset[str] = frozenset()
     order: tuple[str, ...] = ()
+    null_words: frozenset[str] = frozenset()
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
@@ -231,11 +234,24 @@ def refuse_other_columns(
 
 # What the cells of a text file are: numbers, booleans, dates or text.
 
-#: Cells that stand for a missing value.
+#: Cells that stand for a missing value, unless others are named.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "None"})
+#: Where such words have been replaced already.
+EMPTY = frozenset({""})
 #: A whole number with leading zeros, which is a code where it is a class.
 CODE = re.compile(r"[-+]?0\d+")
 _MOST_WRITTEN = 1000
+
+
+def null_words(words: Iterable[str] | None) -> frozenset[str]:
+    """Words that stand for a missing value, an empty cell among them; those of `MISSING` if None.
+
+    A text holds words separated by commas.
+    """
+    if words is None:
+        return MISSING
+    parts = words.split(",") if isinstance(words, str) else words
+    return EMPTY.union(part.strip() for part in parts)
 
 
 def parse_number(text: str) -> float | None:
@@ -248,7 +264,9 @@ def parse_number(text: str) -> float | None:
         return None
 
 
-def parse_numbers(cells: Sequence[str], has_decimal_comma: bool) -> NDArray[np.float64] | None:
+def parse_numbers(
+    cells: Sequence[str], has_decimal_comma: bool, null_values: frozenset[str] = MISSING
+) -> NDArray[np.float64] | None:
     """Read the numbers of many cells, NaN for a missing one; None when one is not a number."""
     joined = "".join(cells)
     if "_" in joined:
@@ -256,12 +274,13 @@ def parse_numbers(cells: Sequence[str], has_decimal_comma: bool) -> NDArray[np.f
     if has_decimal_comma and "," in joined and "." not in joined:
         cells = [cell.replace(",", ".") for cell in cells]
     try:
-        return np.array(list(map(float, cells)))
+        if null_values in (MISSING, EMPTY):  # no number is among them
+            return np.array(list(map(float, cells)))
     except ValueError:
         pass
     try:
         texts = (cell.strip() for cell in cells)
-        return np.array([np.nan if text in MISSING else float(text) for text in texts])
+        return np.array([np.nan if text in null_values else float(text) for text in texts])
     except ValueError:
         return None
 
@@ -282,8 +301,10 @@ class ColumnBuilder:
         is_held: bool,
         has_decimal_comma: bool,
         is_target: bool = False,
+        null_values: frozenset[str] = MISSING,
     ) -> None:
         self.name = name
+        self._null_values = null_values
         self._is_target = is_target
         self._written: set[str] = set()
         self._is_text = is_text
@@ -306,15 +327,15 @@ class ColumnBuilder:
             if len(self._written) <= _MOST_WRITTEN:
                 self._written |= found
         if self._is_number:
-            numbers = parse_numbers(cells, self._has_decimal_comma)
+            numbers = parse_numbers(cells, self._has_decimal_comma, self._null_values)
             if numbers is not None:
                 self._numbers.append(numbers)
                 return
             self._is_number = False
         if not self.is_broken:
-            share = self._levels.setdefault
+            share, nulls = self._levels.setdefault, self._null_values
             texts = (cell.strip() for cell in cells)
-            self._texts.extend(None if text in MISSING else share(text, text) for text in texts)
+            self._texts.extend(None if text in nulls else share(text, text) for text in texts)
 
     def finish(self) -> Column:
         """Make the column and say what it is."""
@@ -323,7 +344,8 @@ class ColumnBuilder:
             column = Column(self.name, np.concatenate(blocks), "number")
         else:
             column = column_of_texts(self.name, self._texts, is_text=self._is_text)
-        return replace(column, written=frozenset(self._written))
+        nulls = self._null_values & self._written
+        return replace(column, written=frozenset(self._written - nulls), null_words=nulls - EMPTY)
 
 
 def column_of_texts(name: str, texts: Sequence[str | None], *, is_text: bool) -> Column:

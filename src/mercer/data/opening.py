@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -43,6 +43,8 @@ from mercer.data.encoding import (
 from mercer.data.files import check_path, first_bytes, printable, quoted
 from mercer.data.formats import Dates
 from mercer.data.frame import (
+    EMPTY,
+    MISSING,
     Column,
     ColumnBuilder,
     Frame,
@@ -51,6 +53,7 @@ from mercer.data.frame import (
     column_of_texts,
     index_column,
     joined_order,
+    null_words,
 )
 from mercer.data.source import NPY, RowSource, find_file, open_array, open_npy
 from mercer.data.tables import list_folder, refuse_foreign
@@ -68,37 +71,46 @@ _BATCH = 2**13
 
 
 def read_texts(
-    paths: Sequence[Path], column: str, rows_per_block: int
+    paths: Sequence[Path], column: str, rows_per_block: int, null_values: frozenset[str] = MISSING
 ) -> Iterator[NDArray[np.object_]]:
     """Read one column of CSV (also gzipped) or Parquet files in blocks, one file after the other.
 
     Texts are as they stand, such as "007"; None where the cell is missing.
     """
-    cells = chain.from_iterable(chain.from_iterable(_pieces(path, column) for path in paths))
+    pieces = (_pieces(path, column, null_values) for path in paths)
+    cells = chain.from_iterable(chain.from_iterable(pieces))
     while taken := list(islice(cells, rows_per_block)):
         block = np.empty(len(taken), dtype=object)
         block[:] = taken
         yield block
 
 
-def _pieces(path: Path, column: str) -> Iterator[NDArray[Any]]:
+def _pieces(path: Path, column: str, null_values: frozenset[str]) -> Iterator[NDArray[Any]]:
     """Yield the cells of one file in pieces of any length."""
     is_parquet = is_arrow(first_bytes(path))
-    for _, columns in (_parquet_blocks if is_parquet else _csv_blocks)(path, [column]):
+    for _, columns in (
+        _parquet_blocks(path, [column]) if is_parquet else _csv_blocks(path, [column], null_values)
+    ):
         yield as_levels(columns[column])
 
 
 _Block = tuple[NDArray[np.int64], dict[str, Column]]  # lines of rows (0: has none), and columns
 
 
-def _csv_blocks(path: Path, names: Sequence[str]) -> Iterator[_Block]:
+def _csv_blocks(path: Path, names: Sequence[str], null_values: frozenset[str]) -> Iterator[_Block]:
     """Yield some columns of a text file as text."""
     for block in read_blocks(path, is_bounded=False):
         if not block.lines:
             continue
         columns = {}
         for name in names:
-            builder = ColumnBuilder(name, is_text=True, is_held=False, has_decimal_comma=False)
+            builder = ColumnBuilder(
+                name,
+                is_text=True,
+                is_held=False,
+                has_decimal_comma=False,
+                null_values=null_values,
+            )
             builder.add(block.columns[block.names.index(name)])
             columns[name] = builder.finish()
         yield np.array(block.lines, dtype=np.int64), columns
@@ -131,6 +143,7 @@ def open_rows(
     encode: Any = None,
     drop: Collection[str] = (),
     task: Literal["auto", "regression"] = "auto",
+    null_values: Iterable[str] | None = None,
 ) -> RowSource:
     """Open a table to be read in blocks: `mercer.data.open`.
 
@@ -172,6 +185,9 @@ def open_rows(
     task : {"auto", "regression"}
         With `encode`: what a target of a text file is where whole numbers have leading zeros
         ("01"); "auto": classes, as they are written, "regression": numbers.
+    null_values : iterable of str, optional
+        What stands for a missing value in files of text, beside an empty cell; by default what
+        `encode` says, or the words NA, N/A, n/a, NaN, nan, NULL, null, ? and None.
 
     Returns
     -------
@@ -211,8 +227,9 @@ def open_rows(
         if engine != "dask":
             raise UsageError(f"engine must be 'dask' or None; got {engine!r}")
         rows = open_rows(
-            data, cache=cache, progress=progress, target=target, encode=encode, drop=drop, task=task
-        )
+            data, cache=cache, progress=progress, target=target, encode=encode, drop=drop,
+            task=task, null_values=null_values,
+        )  # fmt: skip
         return share(rows, scheduler, n_workers)
 
     def tell(line: str) -> None:
@@ -221,11 +238,15 @@ def open_rows(
             print(line, file=sys.stderr, flush=True)  # noqa: T201
 
     folder = cache_folder() if cache is None else Path(cache)
+    if null_values is None:
+        of_encoder = getattr(encode, "encoding_", encode)
+        null_values = getattr(of_encoder, "null_values", None)
+    words = null_words(null_values)
     if encode is not None:
         if not isinstance(data, str | os.PathLike):
             raise UsageError("encode is for files; `fit` encodes frames, and arrays are numbers")
-        rows = open_rows(data, cache=cache, progress=progress)
-        return _encoded(rows, data, target, encode, drop, folder, tell, task)
+        rows = open_rows(data, cache=cache, progress=progress, null_values=words)
+        return _encoded(rows, data, target, encode, drop, folder, tell, task, words)
     if target is not None or drop:
         raise UsageError("target and drop are of encode; see also RowSource.without")
     if isinstance(data, RowSource):
@@ -252,7 +273,7 @@ def open_rows(
         return open_parquet(paths, name)
     if kind == "NumPy":
         return open_npy(path)
-    return open_csv(paths, name, cache=folder, tell=tell)
+    return open_csv(paths, name, cache=folder, tell=tell, null_values=words)
 
 
 def _files_of(path: Path) -> list[Path]:
@@ -296,6 +317,7 @@ def _encoded(
     cache: Path,
     tell: Callable[[str], None],
     task: str,
+    null_values: frozenset[str],
 ) -> RowSource:
     """Encode all columns but those dropped and the target, which is the last one then."""
     if encode != "auto" and not hasattr(encode, "dates"):
@@ -312,8 +334,8 @@ def _encoded(
         and not codes
     ):
         return rows.select([*names, *targets])
-    table = _Files(rows, tuple(_files_of(Path(data))), as_text)
-    content = sum_contents(table.paths)
+    table = _Files(rows, tuple(_files_of(Path(data))), as_text, null_values)
+    content = sum_contents(table.paths, null_values)
     asked = [_VERSION, content, names, targets, codes]
     asked.append(fitted.to_dict() if fitted else [missing, dates])
     key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
@@ -396,6 +418,7 @@ class _Files:
     rows: RowSource
     paths: tuple[Path, ...]
     as_text: tuple[str, ...]  # columns that are read as they stand, numbers or not
+    null_values: frozenset[str]
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -414,7 +437,7 @@ class _Files:
             blocks = (
                 _parquet_blocks(path, names, is_text=False)
                 if is_parquet
-                else _csv_blocks(path, texts)
+                else _csv_blocks(path, texts, self.null_values)
             )
             for lines, columns in blocks:
                 n = len(lines)
@@ -518,7 +541,11 @@ class _Texts:
         cells = replace(cells, kind=self.kind or "text")
         if self._is_guessed or self.kind in ("number", "boolean"):
             builder = ColumnBuilder(
-                self.name, is_text=False, is_held=False, has_decimal_comma=False
+                self.name,
+                is_text=False,
+                is_held=False,
+                has_decimal_comma=False,
+                null_values=EMPTY,
             )
             builder.add([cell or "" for cell in self._counts])
             cells = builder.finish()
@@ -624,7 +651,8 @@ def _learn(
     for frame in table.frames([*names, *targets]):
         learner.add(frame, position)
         position += frame.n_rows
-    return learner.learned(rows.name)
+    encoder, labels, order = learner.learned(rows.name)
+    return replace(encoder, null_values=table.null_values), labels, order
 
 
 def _refuse_gap(frame: Frame, name: str) -> None:

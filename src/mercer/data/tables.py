@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,14 @@ from mercer.data.files import (
     reading,
     spooled_input,
 )
-from mercer.data.frame import Column, Frame, Origin, joined_order, refuse_other_columns
+from mercer.data.frame import (
+    Column,
+    Frame,
+    Origin,
+    joined_order,
+    null_words,
+    refuse_other_columns,
+)
 from mercer.data.named import is_named, load_named, named_hint
 from mercer.data.source import no_rows
 from mercer.errors import DataError, StorageError
@@ -52,6 +61,7 @@ def read_frame(
     as_written: Collection[str] = (),
     target: str | None = None,
     encoding: str | None = None,
+    null_values: Iterable[str] | None = None,
 ) -> Frame:
     """Read a table.
 
@@ -72,6 +82,9 @@ def read_frame(
         has leading zeros ("01"), as codes have.
     encoding : str, optional
         Of text files without a byte-order mark, such as "latin-1"; UTF-8 by default.
+    null_values : iterable of str, optional
+        What stands for a missing value in files of text, beside an empty cell; by default the words
+        NA, N/A, n/a, NaN, nan, NULL, null, ? and None.
 
     Returns
     -------
@@ -96,11 +109,17 @@ def read_frame(
     (150, 'target')
     """
     name = os.fspath(path_or_name)
-    texts, written = frozenset(as_text), frozenset(as_written)
+    read = functools.partial(
+        _read_file,
+        as_text=frozenset(as_text),
+        as_written=frozenset(as_written),
+        target=target,
+        encoding=encoding,
+        null_values=null_words(null_values),
+    )
     if name == "-":
         with spooled_input() as copy:
-            frame = _read_file(copy, texts, written, target, encoding, name=STANDARD_INPUT)
-        return _refuse_empty(frame)
+            return _refuse_empty(read(copy, name=STANDARD_INPUT))
     path, sheet = split_sheet(name)
     if not os.path.lexists(path) and os.sep not in name:
         if is_named(name):
@@ -110,8 +129,8 @@ def read_frame(
                 f"{printable(name)}: there is no such file, folder or data set{named_hint(name)}"
             )
     if check_path(path):
-        return _refuse_empty(_read_folder(path, texts, written, target, encoding))
-    return _refuse_empty(_read_file(path, texts, written, target, encoding, sheet=sheet))
+        return _refuse_empty(_read_folder(path, read))
+    return _refuse_empty(read(path, sheet=sheet))
 
 
 def split_sheet(name: str) -> tuple[Path, str | None]:
@@ -129,21 +148,18 @@ def _refuse_empty(frame: Frame) -> Frame:
 
 def _read_file(
     path: Path,
+    *,
     as_text: frozenset[str],
     as_written: frozenset[str],
-    target: str | None,
-    encoding: str | None,
-    *,
     name: str | None = None,
-    sheet: str | None = None,
+    **how: Any,
 ) -> Frame:
     start = first_bytes(path)
     if is_arrow(start):
         return read_arrow(path, as_text=as_text, name=name)
     if not start.startswith(ZIP):
         refuse_foreign(Path(name or path), start)
-    texts = as_text | as_written
-    return read_csv(path, as_text=texts, target=target, name=name, encoding=encoding, sheet=sheet)
+    return read_csv(path, as_text=as_text | as_written, name=name, **how)
 
 
 def refuse_foreign(path: Path, start: bytes) -> None:
@@ -178,19 +194,12 @@ def list_folder(folder: Path) -> list[Path]:
     return paths
 
 
-def _read_folder(
-    folder: Path,
-    as_text: frozenset[str],
-    as_written: frozenset[str],
-    target: str | None,
-    encoding: str | None,
-) -> Frame:
+def _read_folder(folder: Path, read: functools.partial[Frame]) -> Frame:
     """Read the files of a folder as one table."""
     paths = list_folder(folder)
-    parts = [_read_file(path, as_text, as_written, target, encoding) for path in paths]
-    mixed = _mixed_columns(parts)
-    if mixed:
-        parts = [_read_file(path, as_text | mixed, as_written, target, encoding) for path in paths]
+    parts = list(map(read, paths))
+    if mixed := _mixed_columns(parts):
+        parts = [read(path, as_text=read.keywords["as_text"] | mixed) for path in paths]
     check_size(folder, sum(part.n_rows for part in parts), len(parts[0].columns))
     return _join(str(folder), parts)
 
@@ -231,5 +240,6 @@ def _join_column(parts: list[Column]) -> Column:
     ]
     joined = np.concatenate(values).astype(dtype, copy=False)
     written = frozenset[str]().union(*(part.written for part in parts))
+    nulls = frozenset[str]().union(*(part.null_words for part in parts))
     orders = {part.order for part in parts if not part.is_missing.all()}
-    return Column(parts[0].name, joined, kind, written, joined_order(orders))
+    return Column(parts[0].name, joined, kind, written, joined_order(orders), nulls)

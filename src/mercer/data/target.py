@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.data.encoding import as_levels
 from mercer.data.files import printable, quoted
 from mercer.data.formats import CellFormat, FormatError, find_number_format
-from mercer.data.frame import MISSING, Column, Frame, parse_number, stray_text
+from mercer.data.frame import Column, Frame, parse_number, stray_text
 from mercer.errors import DataError, UsageError
 
 #: At most so many distinct whole numbers are taken for classes.
@@ -162,18 +162,18 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
 
 def gap_words(column: Column) -> str:
     """Say which words of a target are read as missing, and what to do where they are a class."""
-    found = [quoted(text) for text in sorted(column.written & MISSING - {""})]
+    found = list(map(quoted, sorted(column.null_words)))
     if not found:
         return ""
     words = f"; {', '.join(found)} in it {'is' if len(found) == 1 else 'are'} read as missing"
-    return f"{words}: where that is a class, write it otherwise, such as {quoted('no value')}"
+    return f"{words}: where that is a class, --null-values '' keeps it"
 
 
 def spelling_notes(column: Column) -> tuple[str, ...]:
     """Say which numbers of classes are codes, or are one class though they differ as written."""
     seen: dict[float, str] = {}
     about = f"target {quoted(column.name)}"
-    for text in sorted(column.written - MISSING):
+    for text in sorted(column.written):
         if (number := parse_number(text)) is None:
             return ()
         if (first := seen.setdefault(number, text)) != text and column.kind == "number":

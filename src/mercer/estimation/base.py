@@ -396,6 +396,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _learn_encoding(self, X: Any) -> Any:
         """Encode the table that is learned from, if it is to be; else return it as it is."""
+        from mercer.data.frame import null_words
         from mercer.estimation.table_encoder import TableEncoder, frame_of, is_frame, needs_encoding
 
         is_given = isinstance(self.encode, TableEncoder)
@@ -403,13 +404,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"encode must be 'auto', a TableEncoder or None; got {self.encode!r}")
         if self.encode is None or not (is_given or is_frame(X)):
             return X
-        table = frame_of(X) if is_frame(X) else X  # read once
+        words = null_words(self.encode.null_values if is_given else None)
+        table = frame_of(X, null_values=words) if is_frame(X) else X  # read once
         if not is_given and not needs_encoding(table):
             return X
         self.encoder_ = clone(self.encode) if is_given else TableEncoder()
         encoded = self.encoder_.fit(table).transform(table)
         if self._encodes_folds:
-            self._table_of_rows = frame_of(table), self.encoder_.encoding_
+            self._table_of_rows = frame_of(table, null_values=words), self.encoder_.encoding_
         return encoded
 
     def _encoded(self, X: Any) -> Any:

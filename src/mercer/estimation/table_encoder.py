@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
@@ -19,7 +20,15 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.data.encoding import FILL_IN, LEAVE_OUT, REFIT, Encoder, Missing, fit_encoder
 from mercer.data.formats import Dates
-from mercer.data.frame import Column, ColumnBuilder, Frame, Origin, column_of_texts
+from mercer.data.frame import (
+    MISSING,
+    Column,
+    ColumnBuilder,
+    Frame,
+    Origin,
+    column_of_texts,
+    null_words,
+)
 from mercer.data.source import RowSource
 from mercer.errors import DataError, DataWarning, UsageError, warn_user
 from mercer.estimation.base import filled, is_dask
@@ -40,7 +49,9 @@ def needs_encoding(frame: Frame) -> bool:
     )
 
 
-def frame_of(X: Any, name: str = "X", texts: Collection[str] = ()) -> Frame:
+def frame_of(
+    X: Any, name: str = "X", texts: Collection[str] = (), *, null_values: frozenset[str] = MISSING
+) -> Frame:
     """Read a frame of pandas, Polars or PyArrow, or the columns x0, x1, ... of an array.
 
     Rows are counted from 0 in messages. Strings in the columns ``texts`` stay what they are. A
@@ -57,7 +68,7 @@ def frame_of(X: Any, name: str = "X", texts: Collection[str] = ()) -> Frame:
         array = check_array(given_as, dtype=None, ensure_all_finite=False)
         names, given = [f"x{k}" for k in range(array.shape[1])], list(array.T)
     columns = tuple(
-        _column_of(each, values, is_text=each in texts)
+        _column_of(each, values, is_text=each in texts, null_values=null_values)
         for each, values in zip(names, given, strict=True)
     )
     n_rows = len(columns[0].values) if columns else 0
@@ -68,7 +79,7 @@ def frame_of(X: Any, name: str = "X", texts: Collection[str] = ()) -> Frame:
     return Frame(columns, name, origin)
 
 
-def _column_of(name: str, values: Any, *, is_text: bool) -> Column:
+def _column_of(name: str, values: Any, *, is_text: bool, null_values: frozenset[str]) -> Column:
     """Say what the cells of a column are, as it is said of a file; ``is_text`` is of strings."""
     if type(values).__module__.startswith("pyarrow"):
         from mercer.data.arrow import as_column
@@ -95,13 +106,18 @@ def _column_of(name: str, values: Any, *, is_text: bool) -> Column:
         array = array.astype("m8[us]")
     cells = [None if _is_missing(cell) else cell for cell in array.tolist()]
     cells = [bool(cell) if isinstance(cell, np.bool_) else cell for cell in cells]
-    column = _column_of_objects(name, cells, is_category=is_category, is_text=is_text)
+    column = _column_of_objects(name, cells, null_values, is_category=is_category, is_text=is_text)
     order = tuple(map(str, dtype.categories)) if getattr(dtype, "ordered", False) else ()
     return replace(column, order=order)
 
 
 def _column_of_objects(
-    name: str, cells: Sequence[Any], *, is_category: bool, is_text: bool
+    name: str,
+    cells: Sequence[Any],
+    null_values: frozenset[str],
+    *,
+    is_category: bool,
+    is_text: bool,
 ) -> Column:
     """Make a column of Python objects; None is a missing one."""
     present = [cell for cell in cells if cell is not None]
@@ -117,7 +133,9 @@ def _column_of_objects(
     texts = ["" if cell is None else _as_text(cell) for cell in cells]
     if is_category:  # a frame says itself what is missing: "None" is a level like others
         return column_of_texts(name, [text.strip() or None for text in texts], is_text=True)
-    builder = ColumnBuilder(name, is_text=is_text, is_held=False, has_decimal_comma=False)
+    builder = ColumnBuilder(
+        name, is_text=is_text, is_held=False, has_decimal_comma=False, null_values=null_values
+    )
     builder.add(texts)
     return builder.finish()
 
@@ -175,6 +193,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         takes its place; with "indicator", one more column says where, for each column with gaps.
     dates : {"auto", "dayfirst", "monthfirst"}, default="auto"
         What dates such as 03/04/2024 begin with, where the column itself does not tell.
+    null_values : iterable of str, optional
+        Strings that stand for a missing value, beside an empty one: by default NA, N/A, n/a, NaN,
+        nan, NULL, null, ? and None. With ``()`` each of these words is a level like others.
 
     Attributes
     ----------
@@ -207,15 +228,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     [[1.0, 1.5, 0.0, 10.0], [0.0, 2.0, 1.0, 20.0], [1.0, 2.5, 0.0, 1500.0]]
     """
 
-    def __init__(self, missing: Missing = "error", dates: Dates = "auto") -> None:
+    def __init__(
+        self,
+        missing: Missing = "error",
+        dates: Dates = "auto",
+        null_values: Iterable[str] | None = None,
+    ) -> None:
         self.missing = missing
         self.dates = dates
+        self.null_values = null_values
 
     @classmethod
     def of(cls, encoding: Encoder) -> TableEncoder:
         """Make a fitted encoder of an encoding, such as that of a model file."""
         missing: Missing = "error" if encoding.missing == "drop" else encoding.missing
-        return cls(missing)._take(Encoder(encoding.codes, missing))
+        words = encoding.null_values
+        given = None if words == MISSING else tuple(sorted(words))
+        return cls(missing, null_values=given)._take(
+            Encoder(encoding.codes, missing, null_values=words)
+        )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn levels, dates and what takes the place of gaps.
@@ -232,9 +263,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self.dates not in ("auto", "dayfirst", "monthfirst"):
             raise UsageError(f"dates must be auto, dayfirst or monthfirst, not {self.dates!r}")
+        words = null_words(self.null_values)
         with _python_words():
-            found = fit_encoder(frame_of(X), missing=self.missing, dates=self.dates)
-        self._take(found)
+            frame = frame_of(X, null_values=words)
+            found = fit_encoder(frame, missing=self.missing, dates=self.dates)
+        self._take(replace(found, null_values=words))
         if not is_frame(X):
             del self.feature_names_in_
         return self
@@ -264,14 +297,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n, number of ``get_feature_names_out()``)
         """
         check_is_fitted(self)
-        frame = frame_of(X, texts=self.encoding_.texts())
+        known = self.encoding_
+        frame = frame_of(X, texts=known.texts(), null_values=known.null_values)
         if not is_frame(X) and len(frame.columns) != self.n_features_in_:
             raise DataError(
                 f"X has {len(frame.columns)} features, but TableEncoder is expecting "
                 f"{self.n_features_in_} features as input"
             )
         with _python_words():
-            encoded = self.encoding_.transform(frame)
+            encoded = known.transform(frame)
         for note in encoded.notes:
             if "was not in training" in note:
                 warn_user(note, DataWarning)
@@ -302,7 +336,10 @@ def given_rows(model: Any, X: Any, y: Any) -> RowSource | None:
         encode = getattr(model, "encode", None)
         encoder = TableEncoder() if isinstance(encode, str) else encode
         with _python_words():
-            source: RowSource = open_collection(X, y, read=frame_of, encode=encoder)
+            read = functools.partial(
+                frame_of, null_values=null_words(getattr(encoder, "null_values", None))
+            )
+            source: RowSource = open_collection(X, y, read=read, encode=encoder)
         rows = _target_last(model, source, source.names[-1])
         if not hasattr(X, "columns"):
             del model.feature_names_in_

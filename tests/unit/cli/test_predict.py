@@ -172,3 +172,21 @@ def test_a_class_that_csv_reads_as_missing_is_said(run, tmp_path: Path) -> None:
             "class 'NA' reads as a missing cell in CSV; .parquet or .json keep" in err
         ) == is_said
     assert "class 'NA'" in run("predict", out, tmp_path / "t.parquet")[2]
+
+
+def test_words_for_a_missing_value(run, tmp_path: Path) -> None:
+    """None is a class and NA a level where --null-values says so; the model remembers it."""
+    kinds = [("EU", "some"), ("NA", "None")] * 20
+    rows = [f"{land},{k % 2 + k / 50},{tax}" for k, (land, tax) in enumerate(kinds)]
+    table, saved = tmp_path / "t.csv", tmp_path / "m.mercer"
+    table.write_text("\n".join(["land,x,tax", *rows, "EU,-9,some"]))
+    how = "--target", "tax", "--model", "gp", "--set", "inference=map", "--test-size", "0.25"
+    words = "--null-values", "-9", "--missing", "impute"
+    code, out, _ = run("fit", table, *how, *words, "--out", saved)
+    assert code == 0
+    assert "1 of 41 rows have a missing value" in out
+    code, out, _ = run("predict", saved, table, "--json")
+    assert {row["prediction"] for row in json.loads(out)["predictions"]} == {"None", "some"}
+    code, _, err = run("fit", table, *how)
+    assert code == 3
+    assert "where that is a class, --null-values '' keeps it" in err

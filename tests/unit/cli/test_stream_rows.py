@@ -8,6 +8,7 @@ import pytest
 
 from mercer.cli import stream_rows as module
 from mercer.cli.stream_rows import MAX_LINE, Line, LineSource, Parser, Row, Wanted
+from mercer.data.frame import null_words
 from mercer.errors import DataError, StorageError, UsageError
 
 # Lines.
@@ -92,7 +93,7 @@ def parser(header: str, told: list[str] | None = None, **own) -> Parser:
 def test_columns_are_chosen_by_the_header() -> None:
     rows = parser("name,a,y,b,c", id_column="name", drop=("b,c",))
     assert rows.inputs == ("a",)
-    assert rows.rows([Line(2, "n, 1,2,3,4")]) == [Row(1, 2, (" 1",), "2", "n")]
+    assert rows.rows([Line(2, "n, 1,2,3,4")]) == [Row(1, 2, ("1",), "2", "n")]
 
 
 def test_blank_lines_are_no_rows_and_quoted_cells_are_read() -> None:
@@ -201,3 +202,10 @@ def test_other_keys_are_told_once() -> None:
 def test_a_series_needs_no_other_key() -> None:
     rows = json_parser(is_series=True)
     assert read(rows, '{"id": 1, "y": 2}') == [Row(1, 1, (), "2", 1)]
+
+
+def test_words_for_a_missing_value() -> None:
+    wanted = Wanted("it", "y", None, (), None, False, null_values=null_words("-9"))
+    parser = Parser(wanted, lambda words: None, Line(1, "a,b,y"))
+    rows = parser.rows([Line(2, "None,-9,NA"), Line(3, "1, 2 ,-9")])
+    assert [(row.cells, row.target) for row in rows] == [(("None", ""), "NA"), (("1", "2"), None)]

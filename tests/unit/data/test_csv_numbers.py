@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from mercer.data.csv_cache import NumberColumn
+from mercer.data.frame import MISSING
 
 
 def add(blocks: list[list[str]], *, has_decimal_comma: bool = False):  # type: ignore[no-untyped-def]
-    column = NumberColumn()
+    column = NumberColumn(MISSING)
     numbers = [column.add(cells, has_decimal_comma=has_decimal_comma) for cells in blocks]
     return np.concatenate(numbers).tolist(), column.stray
 

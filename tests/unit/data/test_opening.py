@@ -538,3 +538,27 @@ def test_the_command_line_learns_the_order_of_a_parquet_file(
     assert main([*map(str, words), "--set", "n_draws=4", "--set", "n_warmup=4"]) == 0
     assert "an ordered category, low, mid, high" in capsys.readouterr().out
     assert mercer.load(out).class_order_.tolist() == ["low", "mid", "high"]
+
+
+def test_words_for_a_missing_value(tmp_path: Path) -> None:
+    """They belong to what is cached: the same file is read anew for others."""
+    path, cache = tmp_path / "t.csv", tmp_path / "cache"
+    lines = [f"{('None', 'NA', 'EU')[k % 3]},{k if k % 4 else -9},{k}" for k in range(12)]
+    path.write_text("\n".join(["land,x,y", *lines]))
+    numbers = mercer.data.open(path, cache=cache).select(["x"])
+    assert numbers.take([0, 1]).tolist() == [[-9.0], [1.0]]
+    holes = mercer.data.open(path, cache=cache, null_values=["-9"]).select(["x"])
+    assert np.isnan(np.concatenate([*holes._chunks(0, 12)])[:, 0]).sum() == 3
+    encoder = TableEncoder("impute", null_values=["-9"])
+    rows = mercer.data.open(path, cache=cache, target="y", encode=encoder)
+    assert rows.names == ("land=EU", "land=NA", "land=None", "x", "y")
+    assert rows.take([0]).tolist() == [[0.0, 0.0, 1.0, 6.0, 0.0]]
+    frame = pd.read_csv(path, keep_default_na=False)
+    frame["x"] = frame["x"].astype(str)
+    learned = TableEncoder.of(rows.encoding)
+    np.testing.assert_array_equal(
+        learned.transform(frame[["land", "x"]]), rows.select(rows.names[:-1]).take(range(12))
+    )
+    assert "land" in mercer.data.open(path, cache=cache, null_values=["EU", "NA"]).refusals
+    with pytest.raises(DataError, match="missing value"):
+        mercer.data.open(path, cache=cache, target="y", encode=TableEncoder())

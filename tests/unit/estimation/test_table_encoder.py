@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer.cli.main import main
-from mercer.data.encoding import fit_encoder
+from mercer.data.encoding import Encoder, fit_encoder
 from mercer.data.tables import read_frame
 from mercer.errors import DataError, DataWarning, ModelFileError, UsageError
 from mercer.estimation.table_encoder import TableEncoder, frame_of
@@ -410,3 +410,20 @@ def test_what_a_mask_hides_is_missing() -> None:
 def test_decimals_of_polars() -> None:
     table = pl.DataFrame({"x": pl.Series(["1.5", "2.5"]).cast(pl.Decimal(10, 2))})
     np.testing.assert_array_equal(TableEncoder().fit_transform(table), [[1.5], [2.5]])
+
+
+def test_words_for_a_missing_value_are_what_the_user_says() -> None:
+    pd = pytest.importorskip("pandas")
+    cells = {"garage": ["None", "yard", "-", "None"] * 2, "n": ["1", "-9", "3", "4"] * 2}
+    frame = pd.DataFrame(cells)
+    encoder = TableEncoder("impute", null_values=("-", "-9")).fit(frame)
+    assert encoder.get_feature_names_out().tolist() == ["garage=yard", "n"]
+    assert encoder.transform(frame)[:4].tolist() == [[0, 1], [1, 3], [0, 3], [0, 4]]
+    again = TableEncoder.of(Encoder.from_dict(encoder.encoding_.to_dict()))
+    assert again.transform(frame).tolist() == encoder.transform(frame).tolist()
+    assert clone(again).null_values == ("", "-", "-9")
+    model = mercer.GPClassifier(inference="map", encode=encoder)
+    model.fit(frame, ["a", "b"] * 4)
+    assert model.encoder_.get_feature_names_out().tolist() == ["garage=yard", "n"]
+    with pytest.raises(DataError, match="missing value"):
+        TableEncoder().fit(frame)
