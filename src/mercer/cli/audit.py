@@ -34,7 +34,6 @@ from mercer.cli.options import (
 from mercer.cli.outputs import (
     check_format,
     check_outputs,
-    for_spreadsheet,
     records,
     typed_words,
     write_rows,
@@ -70,11 +69,6 @@ class Writes:
     report: Path | None
     fixed: Path | None
     is_for_spreadsheet: bool
-
-    def rows(self, path: Path, columns: dict[str, NDArray[Any]], line_end: str = "\n") -> None:
-        """Write rows to one of them."""
-        cells = for_spreadsheet(columns) if self.is_for_spreadsheet else columns
-        write_rows(path, cells, line_end)
 
 
 def audit_columns(audit: Audit) -> dict[str, NDArray[Any]]:
@@ -133,7 +127,8 @@ def write_audit(
     out, report = writes.out, writes.report
     steps = audit_steps(typed_words(), fitted.estimator, model=model, n_rows=fitted.n_rows)
     if out is not None:
-        writes.rows(out, audit_columns(audit))
+        columns = audit_columns(audit)
+        write_rows(out, columns, is_for_spreadsheet=writes.is_for_spreadsheet)
         session.say("written", f"{out}, all {len(audit.names)} rows")
     if report is not None:
         from mercer.report import build_report, render, write_report
@@ -162,6 +157,7 @@ def audit_json(
 ) -> dict[str, Any]:
     """Return the result as JSON can hold it."""
     estimator = fitted.estimator
+    written = (("out", writes.out), ("report", writes.report), ("fixed", writes.fixed))
     return {
         "model": plan.entry.name,
         "classes": [str(label) for label in plan.table.classes],
@@ -176,9 +172,7 @@ def audit_json(
         "diagnostics": estimator.diagnostics_.to_dict(),
         "seconds": fitted.seconds,
         "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
-        "out": None if writes.out is None else str(writes.out),
-        "report": None if writes.report is None else str(writes.report),
-        "fixed": None if writes.fixed is None else str(writes.fixed),
+        **{name: path and str(path) for name, path in written},
     }
 
 
@@ -211,9 +205,6 @@ def audit_json(
 def command(
     data: str,
     table: TableOptions,
-    settings: tuple[str, ...],
-    seed: int,
-    model: str,
     fdr: float,
     out: Path | None,
     report: Path | None,
@@ -221,8 +212,8 @@ def command(
     is_for_spreadsheet: bool,
     checkpoint: Path | None,
     strict: bool,
-    jobs: int | None,
     is_json: bool,
+    **of_fit: Any,
 ) -> None:
     """List the rows of DATA by the probability that their label or value is wrong.
 
@@ -244,16 +235,7 @@ def command(
     if fixed is not None and data == "-":
         raise UsageError("--fixed reads its table twice: give a file, not standard input")
     session = Session(is_json)
-    options = FitOptions(
-        data=data,
-        table=table,
-        scoring=None,
-        model=model,
-        settings=settings,
-        seed=seed,
-        jobs=jobs,
-        checkpoint=checkpoint,
-    )
+    options = FitOptions(data=data, table=table, scoring=None, checkpoint=checkpoint, **of_fit)
     check_id(table)
     with (
         session.warnings_as_lines(),
@@ -295,7 +277,8 @@ def _audit(
     provenance = plan_provenance(plan, fitted, options.target)
     if written is not None and writes.fixed is not None:
         columns = fixed_columns(written, audit, options.target, plan.table.encoder)
-        writes.rows(writes.fixed, columns, written.line_end)
+        is_safe = writes.is_for_spreadsheet
+        write_rows(writes.fixed, columns, written.line_end, is_for_spreadsheet=is_safe)
         what = f"{'label' if plan.table.classes else 'value'}{'s' * (audit.n_listed != 1)}"
         session.say(
             "fixed",

@@ -194,7 +194,7 @@ def command(
     mercer explain model.mercer patients.csv --row 17
     mercer explain model.mercer patients.csv --id patient --row P-204 --json
     """
-    from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
+    from mercer.cli.outputs import check_format, check_outputs, records, write_rows
     from mercer.cli.prediction import read_for
     from mercer.cli.terminal import Session
 
@@ -211,7 +211,7 @@ def command(
     if out is not None:
         parts = [explained.columns(i) for i in range(len(asked))]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        write_rows(out, for_spreadsheet(columns) if is_for_spreadsheet else columns)
+        write_rows(out, columns, is_for_spreadsheet=is_for_spreadsheet)
         session.say("written", f"{out}, {len(asked)} row{'s' * (len(asked) > 1)}")
     found = explained.found
     session.give(

@@ -59,9 +59,15 @@ def check_format(path: Path | None, *, is_for_spreadsheet: bool = False) -> None
 
 
 def write_rows(
-    path: Path | None, columns: Mapping[str, NDArray[Any]], line_end: str = "\n"
+    path: Path | None,
+    columns: Mapping[str, NDArray[Any]],
+    line_end: str = "\n",
+    *,
+    is_for_spreadsheet: bool = False,
 ) -> None:
     """Write columns to a file by its suffix, or as CSV to standard output."""
+    if is_for_spreadsheet:
+        columns = for_spreadsheet(columns)
     if path is not None and path.suffix.lower() == ".json":
         write_atomically(path, (json.dumps(records(columns), indent=1).encode(),))
         return

@@ -20,7 +20,6 @@ from mercer.cli.options import (
 
 if TYPE_CHECKING:
     from mercer.cli.out_of_core import TableStream
-    from mercer.cli.prediction import Predictions
     from mercer.cli.terminal import Session
     from mercer.models import SavedModel
 
@@ -57,7 +56,7 @@ def command(
     Parquet and no rows are dropped; so are .npy files of any size.
     """
     from mercer.cli.out_of_core import open_stream
-    from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
+    from mercer.cli.outputs import check_format, check_outputs, records, write_rows
     from mercer.cli.prediction import predict_frame, read_for, read_model_before
     from mercer.cli.terminal import Session, evaluation_json, score_words
     from mercer.data.files import quoted
@@ -86,16 +85,13 @@ def command(
     if evaluation is not None:
         _say_scores(session, score_words(evaluation), saved, data, frame.n_rows)
     columns = predictions.columns
-    if is_for_spreadsheet:
-        columns = for_spreadsheet(columns)
+    if out is not None or not is_json:
+        write_rows(out, columns, is_for_spreadsheet=is_for_spreadsheet)
     if out is not None:
-        write_rows(out, columns)
-        session.note("written", f"{out}, {_n_rows(predictions)} rows")
+        session.note("written", f"{out}, {len(next(iter(columns.values())))} rows")
     if is_json:
         scores = None if evaluation is None else evaluation_json(evaluation)
-        session.give({"predictions": records(predictions.columns), "evaluation": scores})
-    elif out is None:
-        write_rows(None, columns)
+        session.give({"predictions": records(columns), "evaluation": scores})
 
 
 def _predict_blocks(
@@ -145,7 +141,3 @@ def _say_scores(session: Session, words: str, model: SavedModel, data: str, n_ro
                 "predicts rows that it has not seen worse"
             )
     session.note("scores", words)
-
-
-def _n_rows(predictions: Predictions) -> int:
-    return len(next(iter(predictions.columns.values())))

@@ -113,7 +113,7 @@ def command(
     mercer fit labelled.csv --target diabetic --out model.mercer
     mercer query model.mercer unlabelled.csv -n 10 --id patient --out queries.csv
     """
-    from mercer.cli.outputs import check_format, check_outputs, for_spreadsheet, records, write_rows
+    from mercer.cli.outputs import check_format, check_outputs, records, write_rows
     from mercer.cli.prediction import read_for
     from mercer.cli.terminal import Session, rows_table
 
@@ -131,7 +131,6 @@ def command(
     session.show(rows_table(found.columns, n_text=found.n_names))
     session.blank()
     if out is not None:
-        columns = for_spreadsheet(found.columns) if is_for_spreadsheet else found.columns
-        write_rows(out, columns)
+        write_rows(out, found.columns, is_for_spreadsheet=is_for_spreadsheet)
         session.say("written", f"{out}, {n_queries} row{'s' * (n_queries > 1)}")
     session.give({"n_pool": found.n_pool, "queries": records(found.columns)})

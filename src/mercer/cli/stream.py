@@ -33,15 +33,18 @@ from mercer.cli.options import (
     seed_option,
     set_option,
 )
-from mercer.cli.outputs import check_outputs
-from mercer.cli.stream_keeping import Keeper, read_interval
+from mercer.cli.outputs import check_outputs, make_provenance
 from mercer.cli.stream_model import Learner, Reporter, Tally, Undecided
 from mercer.cli.stream_plan import (
+    Interval,
     RowStream,
     SeriesStream,
     StreamOptions,
     StreamPlan,
+    StreamState,
     plan_stream,
+    read_interval,
+    write_stream_model,
 )
 from mercer.cli.stream_rows import (
     Line,
@@ -58,6 +61,7 @@ from mercer.cli.terminal import Session, digits3, plain_table
 from mercer.data.files import STANDARD_INPUT, printable
 from mercer.data.frame import null_words
 from mercer.errors import DataError, MercerWarning, StorageError
+from mercer.estimation.model_file import TableModel
 from mercer.posterior.draws import finite_or_none
 
 # How a stream does, in words: for the live panel, and at the end.
@@ -232,6 +236,71 @@ class Output:
             if ready:
                 return
         raise StreamStoppedError
+
+
+# The model file of a stream: written at intervals and at the end, always whole.
+
+
+@dataclass
+class Keeper:
+    """Write the model to a path (None: nowhere) when it is time."""
+
+    path: Path | None
+    every: Interval
+    target: str
+    seed: int
+    learner: Learner
+    state: Callable[[], StreamState]  # of the stream, beside the model
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._started = self._last = self.clock()
+        self._n_written = 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds to the next file; None: there is nothing to write."""
+        if self.path is None or not self._is_behind:
+            return None
+        if self.n_rows_left == 0:
+            return 0.0
+        return max(0.0, self._last + self.every.seconds - self.clock())
+
+    @property
+    def n_rows_left(self) -> int | None:
+        """Rows to the next file; None: any number, or there is nothing to write to."""
+        if self.path is None or self.every.rows is None:
+            return None
+        return max(0, self._n_written + self.every.rows - self.learner.tally.n_rows)
+
+    @property
+    def _is_behind(self) -> bool:
+        return self.learner.is_ready and self.learner.tally.n_rows > self._n_written
+
+    def tick(self) -> None:
+        """Write the file if it is time."""
+        if self.seconds_left == 0.0:
+            self.save()
+
+    def save(self) -> bool:
+        """Write the file; False if there is none to write, or nothing was ever learned."""
+        model, encoder = self.learner.predictor.model, self.learner.encoder
+        if self.path is None or encoder is None or not getattr(model, "n_rows_seen_", 0):
+            return False
+        provenance = make_provenance(
+            self.learner.reporter.source,
+            encoder.feature_names,
+            target=self.target,
+            n_rows=int(model.n_rows_seen_),
+            seed=self.seed,
+            seconds=self.clock() - self._started,
+            notes=(*encoder.notes, "learned row by row"),
+        )
+        table = TableModel(encoder, self.target, None, provenance)
+        write_stream_model(self.path, model, table, self.state())
+        self._n_written = self.learner.tally.n_rows
+        self._last = self.clock()
+        return True
 
 
 # The work of `mercer stream`: read what is there, answer it, learn it, until there is no more.

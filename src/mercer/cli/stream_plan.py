@@ -6,12 +6,13 @@ Rows that wait for their target, by name; the oldest is forgotten when there are
 from __future__ import annotations
 
 import functools
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 from mercer import models
 from mercer.cli.fitting import always, make_estimator, parse_settings
 from mercer.cli.prediction import encoder_of
-from mercer.cli.stream_keeping import Interval, StreamState, read_state
 from mercer.cli.stream_model import (
     Fields,
     Labels,
@@ -34,14 +34,113 @@ from mercer.cli.stream_model import (
 from mercer.cli.stream_rows import Row
 from mercer.data.encoding import Encoder, Missing
 from mercer.data.files import nearest, printable, quoted
+from mercer.data.frame import parse_number
 from mercer.data.target import Target
 from mercer.errors import ModelFileError, UsageError
+from mercer.estimation.model_file import Extra, Savable, TableModel, read_parts, write_model
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, task_of
+from mercer.posterior import schema
 from mercer.posterior.predictive import check_level
 
 Array = NDArray[np.float64]
 Answer = dict[str, Any]
 Kept = TypeVar("Kept")
+
+# What a stream needs beside its model to go on: the past of a series, rows without target.
+
+_NAME = "stream"  # in the file
+
+
+@dataclass(frozen=True, eq=False)
+class StreamState:
+    """The end of a stream: a series where ``n_lags`` inputs are earlier targets.
+
+    ``past`` are the last of these, the latest first; ``waiting`` the inputs of the last ``horizon``
+    rows, the oldest first, None where one is not known; ``foretold`` what was said of these, but of
+    the last, of which the model itself says it; ``later`` names and inputs of rows whose target has
+    not come, the oldest first.
+    """
+
+    n_lags: int = 0
+    horizon: int = 1
+    past: tuple[float | None, ...] = ()
+    waiting: tuple[Array | None, ...] = ()
+    later: tuple[tuple[str, Array], ...] = ()
+    foretold: tuple[Array | None, ...] = ()
+
+
+def write_stream_model(
+    path: Path, estimator: Savable, table: TableModel, state: StreamState
+) -> None:
+    """Write a model file that `mercer.models.read_model` and `read_state` read.
+
+    Where nothing is to be kept beside the model, it is the file of the model.
+    """
+    known = [x for x in state.waiting if x is not None]
+    fields = {
+        "n_lags": state.n_lags,
+        "horizon": state.horizon,
+        "past": list(state.past),
+        "is_waiting": [x is not None for x in state.waiting],
+        "names": [name for name, _ in state.later],
+        "is_foretold": [x is not None for x in state.foretold],
+    }
+    rows = _stacked([*known, *(x for _, x in state.later)])
+    foretold = _stacked([x for x in state.foretold if x is not None])
+    arrays = {"rows": rows, "foretold": foretold}
+    extra = Extra(_NAME, fields, arrays) if state.n_lags or state.later else None
+    write_model(path, estimator, table, extra)
+
+
+def _stacked(rows: list[Array]) -> Array:
+    return np.array(rows).reshape(len(rows), -1) if rows else np.empty((0, 0))
+
+
+def read_state(path: Path) -> StreamState:
+    """Read what a stream has left in a model file; of another model, nothing."""
+    manifest, arrays = read_parts(path)
+    if _NAME not in manifest:
+        return StreamState()
+    try:
+        none = np.empty((0, 0))  # of an older file
+        foretold = arrays.get(f"{_NAME}/foretold", none)
+        return _state_from(manifest[_NAME], arrays[f"{_NAME}/rows"], foretold)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path}: inconsistent state of a stream: {error}") from None
+
+
+_STATE = schema.Fields(
+    {
+        "n_lags": schema.Whole(),
+        "horizon": schema.Whole(),
+        "past": schema.ListOf(schema.Maybe(schema.Number())),
+        "is_waiting": schema.ListOf(schema.Flag()),
+        "names": schema.ListOf(schema.Text()),
+        "is_foretold": schema.ListOf(schema.Flag()),
+    },
+    optional=frozenset({"is_foretold"}),
+)
+
+
+def _state_from(fields: Any, rows: NDArray[Any], foretold: NDArray[Any]) -> StreamState:
+    _STATE.check(fields, _NAME, {})
+    past, is_waiting, names = (fields[name] for name in ("past", "is_waiting", "names"))
+    schema.Array(("n", "d")).check(rows, f"{_NAME}/rows", {"n": sum(is_waiting) + len(names)})
+    is_foretold = fields.get("is_foretold", [])
+    schema.Array(("k", "p"), most=np.inf).check(
+        foretold, f"{_NAME}/foretold", {"k": sum(is_foretold)}
+    )
+    if len(past) > fields["n_lags"] or len(is_waiting) > fields["horizon"]:
+        raise ValueError("it holds more than a series can need")
+    if len(is_foretold) > max(len(is_waiting) - 1, 0):
+        raise ValueError("it holds more than was foretold")
+    known = iter(rows)
+    waiting = tuple(next(known) if is_known else None for is_known in is_waiting)
+    later = tuple(zip(names, known, strict=True))
+    said = iter(foretold)
+    earlier = tuple(next(said) if is_known else None for is_known in is_foretold)
+    return StreamState(fields["n_lags"], fields["horizon"], tuple(past), waiting, later, earlier)
+
 
 MOST = 10_000
 _SLICE = 100  # rows of the warm-up learned in one call
@@ -437,7 +536,35 @@ _CANDIDATES = 256
 # Lags that the mean is linear in: a series that drifts is beyond all kernels. More overfit.
 _LINEAR_LAGS = 3
 _SCALES = ("input_scale", "target_scale")
+_SECONDS = 60.0
 Tell = Callable[[str, str], None]
+
+
+class Interval(NamedTuple):
+    """Between two files: at most so many seconds, and so many rows; None: any number of rows."""
+
+    seconds: float = _SECONDS
+    rows: int | None = None
+
+
+def read_interval(text: str) -> Interval:
+    """Read "500" as rows and "20s" as seconds.
+
+    Examples
+    --------
+    >>> read_interval("500"), read_interval("0.5s")
+    (Interval(seconds=60.0, rows=500), Interval(seconds=0.5, rows=None))
+    """
+    words = text.strip()
+    if words.isdecimal() and int(words) > 0:
+        return Interval(rows=int(words))
+    seconds = parse_number(words.removesuffix("s")) if words.endswith("s") else None
+    if seconds is None or not 0.0 < seconds < threading.TIMEOUT_MAX:
+        raise UsageError(
+            f"--save-every {quoted(text)}: must be a number of rows, such as 500, or of seconds "
+            "with an s, such as 20s"
+        )
+    return Interval(seconds=seconds)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import pytest
 
 from mercer import models
 from mercer.cli import stream as running
-from mercer.cli import stream_keeping as keeping
 from mercer.cli.stream import LivePanel, Output
 from mercer.cli.stream_model import Learner
 from mercer.errors import StorageError
@@ -558,7 +557,7 @@ def test_a_file_that_cannot_be_saved_hides_no_error(
     def fail(*_: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(keeping, "write_stream_model", fail)
+    monkeypatch.setattr(running, "write_stream_model", fail)
     table = as_json_lines(rows)
     table[60]["a"] = "x"
     words = [*COMMON, "--id", "name", "--on-bad-row", "fail", "--save", tmp_path / "m"]

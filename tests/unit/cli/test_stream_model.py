@@ -12,7 +12,6 @@ import pytest
 
 from mercer import models
 from mercer.cli.stream import closing_words
-from mercer.cli.stream_keeping import StreamState, read_state, write_stream_model
 from mercer.cli.stream_model import (
     Coder,
     Labels,
@@ -26,7 +25,15 @@ from mercer.cli.stream_model import (
     read_number,
     refuse_text,
 )
-from mercer.cli.stream_plan import MOST, Remembered, StreamOptions, plan_stream
+from mercer.cli.stream_plan import (
+    MOST,
+    Remembered,
+    StreamOptions,
+    StreamState,
+    plan_stream,
+    read_state,
+    write_stream_model,
+)
 from mercer.cli.stream_rows import Line, Parser, Row, Wanted
 from mercer.data.encoding import ColumnCode, Encoder, fit_encoder
 from mercer.data.frame import Frame, column_of_texts
