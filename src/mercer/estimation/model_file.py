@@ -252,20 +252,11 @@ def draws_from_parts(fields: Mapping[str, Any], arrays: Arrays) -> Draws:
     return Draws(named["draws"], named["stats"], labels, monitored, weights)
 
 
-def diagnostics_from_dict(fields: Mapping[str, Any]) -> Diagnostics:
+def diagnostics_from_dict(values: Mapping[str, Any]) -> Diagnostics:
     """Rebuild what `Diagnostics.to_dict` gave and `schema.DIAGNOSTICS` describes."""
-    return Diagnostics(
-        table=table_from_dict(fields["table"]),
-        acceptance_rate=fields["acceptance_rate"],
-        n_divergent=fields["n_divergent"],
-        bfmi=tuple(fields["bfmi"]),
-        warnings=tuple(fields["warnings"]),
-        k_hat=fields.get("k_hat"),
-        effective_size=fields.get("effective_size"),
-        n_evaluations=fields.get("n_evaluations"),
-        prediction_error=fields.get("prediction_error"),
-        largest_prediction_error=fields.get("largest_prediction_error"),
-    )
+    lists = {"bfmi": tuple(values["bfmi"]), "warnings": tuple(values["warnings"])}
+    known: dict[str, Any] = {each.name: values.get(each.name) for each in fields(Diagnostics)}
+    return Diagnostics(**{**known, **lists, "table": table_from_dict(values["table"])})
 
 
 def table_from_dict(fields: Mapping[str, Any]) -> Table:

@@ -294,6 +294,11 @@ MIN_DRAWS = 4  # per chain, for arviz_stats to say anything
 
 FALSE_ALARM_RATE = 0.01  # probability that a fit whose chains are in order warns
 
+# What not all diagnostics have.
+_OPTIONAL = (
+    *("k_hat", "effective_size", "n_evaluations"),
+    *("prediction_error", "largest_prediction_error"),
+)
 _COLUMNS = ("name", "mean", "sd", "mcse", "ess_bulk", "ess_tail", "rhat", "rhat_limit")
 
 
@@ -405,7 +410,7 @@ class Diagnostics:
             "max_rhat": self.max_rhat,
             "min_ess": self.min_ess,
             "is_converged": self.is_converged,
-            **{name: value for name, value in self._of_weights() if value is not None},
+            **{name: value for name in _OPTIONAL if (value := getattr(self, name)) is not None},
         }
 
     def of_importance(
@@ -444,15 +449,6 @@ class Diagnostics:
             return self
         mean, largest = scale * self.prediction_error, scale * self.largest_prediction_error
         return replace(self, prediction_error=mean, largest_prediction_error=largest)
-
-    def _of_weights(self) -> tuple[tuple[str, float | None], ...]:
-        return (
-            ("k_hat", self.k_hat),
-            ("effective_size", self.effective_size),
-            ("n_evaluations", self.n_evaluations),
-            ("prediction_error", self.prediction_error),
-            ("largest_prediction_error", self.largest_prediction_error),
-        )
 
     def _numbers(self, column: str) -> list[float]:
         return [value for value in self.table.column(column) if isinstance(value, float)]

@@ -25,11 +25,12 @@ from mercer.posterior.scores import (
     CLASSIFICATION_METRICS,
     LEVEL,
     LEVELS,
-    PROBA_FLOOR,
     REGRESSION_METRICS,
     Metric,
     RegressionScores,
     Scores,
+    class_losses,
+    judged_class,
     pit_distance,
     r_squared,
     score_classification,
@@ -72,14 +73,8 @@ class HeldClasses:
 
     @property
     def judged(self) -> tuple[Array, Array]:
-        """Whether a class came, 1 or 0, and its probability, (n,): of two classes the second.
-
-        Of several it is the most probable one of each row.
-        """
-        if self.proba.shape[1] == 2:
-            return self.y_index.astype(np.float64), self.proba[:, 1]
-        is_right = self.proba.argmax(axis=1) == self.y_index
-        return is_right.astype(np.float64), self.proba.max(axis=1)
+        """Whether the class came that `judged_class` names, and its probability, (n,)."""
+        return judged_class(self.y_index, self.proba)
 
     @property
     def residuals(self) -> Array:
@@ -90,14 +85,7 @@ class HeldClasses:
     @property
     def losses(self) -> Mapping[str, Array]:
         """The scores that are means over rows, row by row: ndarrays of shape (n,)."""
-        observed = self.proba[np.arange(len(self.y_index)), self.y_index]
-        distance = np.square(self.proba - np.eye(self.proba.shape[1])[self.y_index])
-        is_pair = self.proba.shape[1] == 2
-        return {
-            "error_rate": (self.proba.argmax(axis=1) != self.y_index).astype(np.float64),
-            "log_score": -np.log(np.clip(observed, PROBA_FLOOR, 1.0)),
-            "brier_score": distance[:, 1] if is_pair else distance.sum(axis=1),
-        }
+        return class_losses(self.y_index, self.proba)
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,40 +134,47 @@ def score_classification(y_index: ArrayLike, proba: ArrayLike) -> Scores:
     0.15625
     """
     y, p = checked_classes(y_index, proba)
-    return Scores(
-        n_rows=len(y),
-        error_rate=error_rate(y, p),
-        log_score=log_score(y, p),
-        brier_score=brier_score(y, p),
-        calibration_error=calibration_error(y, p),
-    )
+    means = {name: float(np.mean(each)) for name, each in class_losses(y, p).items()}
+    return Scores(n_rows=len(y), calibration_error=calibration_error(y, p), **means)
+
+
+def class_losses(y: IntArray, p: FloatArray) -> dict[str, FloatArray]:
+    """Return the scores that are means over rows, row by row, of checked classes: ndarrays (n,).
+
+    * "error_rate": 1 where the most probable class (first of equals) is not what came.
+    * "log_score": -log p of the observed class, in nats. A probability below 2.2e-16 counts as
+      2.2e-16, as in scikit-learn, so that the score is finite.
+    * "brier_score": squared distance of the probabilities from the outcome. For two classes this is
+      (p - y)^2 of the second class, in [0, 1]; for more the sum over classes, in [0, 2], as in
+      scikit-learn.
+    """
+    observed = p[np.arange(len(y)), y]
+    squares = np.square(p - np.eye(p.shape[1])[y])
+    return {
+        "error_rate": (p.argmax(axis=1) != y).astype(np.float64),
+        "log_score": -np.log(np.clip(observed, PROBA_FLOOR, 1.0)),
+        "brier_score": squares[:, 1] if p.shape[1] == 2 else squares.sum(axis=1),
+    }
+
+
+def judged_class(y: IntArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return whether a class came, 1 or 0, and its probability, (n,): of two classes the second.
+
+    Of several it is the most probable one of each row.
+    """
+    if p.shape[1] == 2:
+        return y.astype(np.float64), p[:, 1]
+    return (p.argmax(axis=1) == y).astype(np.float64), p.max(axis=1)
 
 
 def error_rate(y_index: ArrayLike, proba: ArrayLike) -> float:
     """Return the fraction of rows whose most probable class (first of equals) is not what came."""
-    y, p = checked_classes(y_index, proba)
-    return float(np.mean(p.argmax(axis=1) != y))
+    return score_classification(y_index, proba).error_rate
 
 
 def log_score(y_index: ArrayLike, proba: ArrayLike) -> float:
-    """Return the mean of -log p of the observed class, in nats; lower is better.
-
-    A probability below 2.2e-16 counts as 2.2e-16, as in scikit-learn, so that the score is finite.
-    """
-    y, p = checked_classes(y_index, proba)
-    observed = p[np.arange(len(y)), y]
-    return float(np.mean(-np.log(np.clip(observed, PROBA_FLOOR, 1.0))))
-
-
-def brier_score(y_index: ArrayLike, proba: ArrayLike) -> float:
-    """Return the mean squared distance of the probabilities from the outcome.
-
-    For two classes this is the mean of (p - y)^2 of the second class, in [0, 1]; for more the sum
-    over classes, in [0, 2], as in scikit-learn.
-    """
-    y, p = checked_classes(y_index, proba)
-    squares = np.square(p - np.eye(p.shape[1])[y])
-    return float(np.mean(squares[:, 1] if p.shape[1] == 2 else squares.sum(axis=1)))
+    """Return the mean of -log p of the observed class, in nats; lower is better."""
+    return score_classification(y_index, proba).log_score
 
 
 def calibration_error(y_index: ArrayLike, proba: ArrayLike) -> float:
@@ -179,10 +186,7 @@ def calibration_error(y_index: ArrayLike, proba: ArrayLike) -> float:
     sqrt(10 / n) times 0.3.
     """
     y, p = checked_classes(y_index, proba)
-    if p.shape[1] == 2:
-        curve = _curve(y == 1, p[:, 1], N_BINS)
-    else:
-        curve = _curve(p.argmax(axis=1) == y, p.max(axis=1), N_BINS)
+    curve = _curve(*judged_class(y, p), N_BINS)
     gaps = np.abs(curve.observed - curve.mean_predicted)
     return float(np.sum(gaps * curve.n_rows) / len(y))
 
@@ -202,17 +206,17 @@ def reliability_curve(
     if second.ndim != 1:
         raise DataError(f"p must have shape (n,), got {second.shape}")
     y, proba = checked_classes(y01, np.column_stack([1.0 - second, second]))
-    return _curve(y == 1, proba[:, 1], n_bins, share_worth)
+    return _curve(y, proba[:, 1], n_bins, share_worth)
 
 
 def _curve(
-    is_hit: NDArray[np.bool_], p: FloatArray, n_bins: int, share_worth: float = 1.0
+    came: NDArray[Any], p: FloatArray, n_bins: int, share_worth: float = 1.0
 ) -> ReliabilityCurve:
     """Bin rows by the rank of their probability; ties go where the first of them goes."""
     bins = np.searchsorted(np.sort(p), p, side="left") * n_bins // len(p)
     _, bins, counts = np.unique(bins, return_inverse=True, return_counts=True)
     mean = np.bincount(bins, weights=p) / counts
-    observed = np.bincount(bins, weights=is_hit) / counts
+    observed = np.bincount(bins, weights=came) / counts
     # Wilson (1927): the frequencies q with |observed - q| <= z sqrt(q (1 - q) / count)
     z2 = float(ndtri(0.5 + INTERVAL_LEVEL / 2)) ** 2
     n = counts * share_worth

@@ -34,14 +34,7 @@ from mercer.plot.style import PALETTE
 from mercer.posterior.container import write_atomically
 from mercer.posterior.evaluation import AnyEvaluation, Provenance
 from mercer.posterior.labels import Audit, TargetAudit
-from mercer.report import (
-    answers,
-    basis,
-    gp,
-    spectral,
-    sphere,
-    stacking,
-)
+from mercer.report import answers, basis, gp, spectral, sphere, stacking
 from mercer.report.chains import (
     chains_section,
     diagnostics_section,
@@ -63,15 +56,15 @@ class _Method:
     sections: Callable[[Any, Audit | None], tuple[Section, ...]]
 
 
+_STACKING: Final = _Method(
+    stacking.TITLE, stacking.GLOSSARY, stacking.describe, lambda model, _: stacking.sections(model)
+)
 _METHODS: Final = {
     "GPClassifier": _Method(
         gp.TITLE, gp.GLOSSARY, gp.describe, lambda model, _: gp.sections(model)
     ),
     "GPRegressor": _Method(
-        gp.TITLE_OF_NUMBERS,
-        gp.GLOSSARY_OF_NUMBERS,
-        gp.describe_numbers,
-        gp.number_sections,
+        gp.TITLE_OF_NUMBERS, gp.GLOSSARY_OF_NUMBERS, gp.describe_numbers, gp.number_sections
     ),
     "KernelGibbsClassifier": _Method(
         sphere.TITLE, sphere.GLOSSARY, sphere.describe, sphere.sections
@@ -80,46 +73,24 @@ _METHODS: Final = {
         basis.TITLE, basis.GLOSSARY, basis.describe, lambda model, _: basis.sections(model)
     ),
     "SequentialKernelClassifier": _Method(
-        basis.TITLE_OF_CLASSES,
-        basis.GLOSSARY_OF_CLASSES,
-        basis.describe_classes,
+        basis.TITLE_OF_CLASSES, basis.GLOSSARY_OF_CLASSES, basis.describe_classes,
         lambda model, _: basis.class_sections(model),
     ),
     "BaNKRegressor": _Method(
-        spectral.TITLE,
-        spectral.GLOSSARY,
-        spectral.describe,
-        spectral.sections,
+        spectral.TITLE, spectral.GLOSSARY, spectral.describe, spectral.sections
     ),
     "BaNKClassifier": _Method(
-        spectral.TITLE_OF_CLASSES,
-        spectral.GLOSSARY_OF_CLASSES,
-        spectral.describe_classes,
+        spectral.TITLE_OF_CLASSES, spectral.GLOSSARY_OF_CLASSES, spectral.describe_classes,
         lambda model, _: spectral.class_sections(model),
     ),
-    **{
-        name: _Method(
-            stacking.TITLE,
-            stacking.GLOSSARY,
-            stacking.describe,
-            lambda model, _: stacking.sections(model),
-        )
-        for name in ("MercerClassifier", "MercerRegressor")
-    },
-}
-
-
-@dataclass(frozen=True)
-class _HeldOut:
-    """What a report says of held-out rows of one task."""
-
-    sections: Callable[[Any], tuple[Section, ...]]  # of an evaluation, or None
-    tiles: Callable[[Any], tuple[Tile, ...]]  # of an evaluation
-
-
-_HELD_OUT: Final = {
-    "classification": _HeldOut(class_sections, class_tiles),
-    "regression": _HeldOut(number_sections, number_tiles),
+    "MercerClassifier": _STACKING,
+    "MercerRegressor": _STACKING,
+}  # fmt: skip
+# Of each task the sections on held-out rows, of an evaluation or None, and the headline numbers.
+_OfHeldOut = tuple[Callable[[Any], tuple[Section, ...]], Callable[[Any], tuple[Tile, ...]]]
+_HELD_OUT: Final[dict[str, _OfHeldOut]] = {
+    "classification": (class_sections, class_tiles),
+    "regression": (number_sections, number_tiles),
 }
 
 
@@ -144,13 +115,13 @@ def build_report(
     if kind not in _METHODS:
         raise UsageError(f"there is no report for {kind}, only for {', '.join(_METHODS)}")
     method, draws = _METHODS[kind], estimator.posterior_
-    held_out = _HELD_OUT[task_of(estimator).name]
+    held_sections, held_tiles = _HELD_OUT[task_of(estimator).name]
     is_scored = audit is None or evaluation is not None
     steps = () if audit is None or inspection is None else inspection.steps
     of_method = method.sections(estimator, audit)
     first, later = of_method[: audit is not None], of_method[audit is not None :]
     sections = (
-        *(_proposing(held_out.sections(evaluation), next_step) if is_scored else ()),
+        *(_proposing(held_sections(evaluation), next_step) if is_scored else ()),
         *(answers.answer_sections(evaluation, inspection) if is_scored else ()),
         *first,
         *((answers.steps_section(steps),) if steps else ()),
@@ -163,11 +134,13 @@ def build_report(
     title = method.title
     if audit is not None:
         title = f"Audit of {'values' if isinstance(audit, TargetAudit) else 'labels'}: {title}"
-    if audit is None:
-        tiles = _tiles(estimator, evaluation, held_out.tiles)
+    if audit is not None:
+        tiles = _audit_tiles(audit)
+    elif evaluation is not None:
+        tiles = held_tiles(evaluation)
     else:
-        tiles = _audit_tiles(estimator, audit)
-    return Report(title, _subtitle(provenance), tiles, sections)
+        tiles = (Tile("Held-out scores", "none", "see Scores", needs_attention=True),)
+    return Report(title, _subtitle(provenance), (*tiles, _sampling_tile(estimator)), sections)
 
 
 def inspect_rows(
@@ -243,24 +216,14 @@ def _sampling_tile(estimator: Any) -> Tile:
     )
 
 
-def _audit_tiles(estimator: Any, audit: Audit) -> tuple[Tile, ...]:
+def _audit_tiles(audit: Audit) -> tuple[Tile, ...]:
     listed = f"of {count(len(audit.names))}; {audit.of_first()}"
     if audit.n_listed:
         listed = f"of {count(len(audit.names))}"
         listed += f"; {percent(audit.expected_fdr)} of them expected to be right"
     noun = "Values" if isinstance(audit, TargetAudit) else "Labels"
     wrong = Tile(f"{noun} wrong", percent(float(audit.p_wrong.mean())), "of all rows, expected")
-    tiles = (Tile("Rows to check", count(audit.n_listed), listed), wrong)
-    return (*tiles, _sampling_tile(estimator))
-
-
-def _tiles(
-    estimator: Any, evaluation: AnyEvaluation | None, tiles: Callable[[Any], tuple[Tile, ...]]
-) -> tuple[Tile, ...]:
-    sampling = _sampling_tile(estimator)
-    if evaluation is None:
-        return (Tile("Held-out scores", "none", "see Scores", needs_attention=True), sampling)
-    return (*tiles(evaluation), sampling)
+    return Tile("Rows to check", count(audit.n_listed), listed), wrong
 
 
 # The report as one HTML file that needs no network.
