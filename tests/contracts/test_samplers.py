@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from mercer.gp.fitting import make_sampler, paper_hmc
-from mercer.gp.gaussian import RegressionRecorder
-from mercer.gp.hyperparameters import find_maximum
-from mercer.gp.laplace import Recorder
+from mercer.gp.hyperparameters import Recorder, find_maximum
 from mercer.likelihoods.label_noise import learned_rate
 from mercer.sampling.checkpoint import pack, unpack
 from mercer.sampling.hmc import HamiltonianTuning
@@ -41,8 +39,7 @@ from support.toy_sampler import ToySampler
 
 def gp_sampler(inference: str, *, is_regression: bool = False) -> Sampler[Any, Any]:
     model = process_posterior(12, 2) if is_regression else posterior(12, 2)
-    rows = np.arange(5)
-    recorder = RegressionRecorder(model, rows) if is_regression else Recorder(model, rows)
+    recorder = Recorder(model, np.arange(5))
     if inference == "paper":
         return paper_hmc(model, recorder, n_leapfrog=5, step_size=0.1)
     return make_sampler(inference, model, find_maximum(model, with_covariance=True), recorder)

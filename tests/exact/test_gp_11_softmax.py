@@ -13,18 +13,8 @@ from scipy.linalg import helmert
 from scipy.special import softmax
 
 from mercer.gp import softmax as laplace
-from mercer.gp import softmax as predict
-from mercer.gp.laplace import LatentDraws, fit_laplace
-from mercer.gp.laplace import latent_moments as binary_moments
-from mercer.gp.laplace import mean_success_probability as success_probability
-from mercer.gp.softmax import (
-    SoftmaxDraws,
-    SoftmaxPosterior,
-    expected_softmax,
-    fit_softmax,
-    latent_moments,
-)
-from mercer.gp.softmax import mean_class_probabilities as class_probabilities
+from mercer.gp.laplace import HyperparameterPosterior, LatentDraws, SoftmaxDraws, fit_laplace
+from mercer.gp.softmax import expected_softmax, fit_softmax
 from mercer.sampling.hmc import HMC, HamiltonianTuning, unit_mass
 from support.gp_cases import plain_gram, problem
 from support.grid import Grid, five_moments
@@ -186,7 +176,7 @@ def test_gp_11_correction_is_the_newton_step_of_the_posterior_mean() -> None:
 def test_gp_11_two_classes_are_the_logistic_model() -> None:
     """Kernels v1 k and v2 k, against (v1 + v2) k: evidence, mode, correction and adjoint."""
     X, y = problem(30, 2)
-    Y = targets(y.astype(int), 2)
+    Y = targets(y, 2)
     for log_v in (-1.0, 2.0, 5.0):
         K = plain_gram(np.array([log_v, 0.3, -1.0]), X)
         logistic = fit_laplace(K, y)
@@ -207,7 +197,10 @@ def test_gp_11_one_kernel_for_each_class_but_all_alike() -> None:
     shared, own = posterior(25, 2, is_shared=True), posterior(25, 2, is_shared=False)
     for theta in thetas(2, 1, 3):
         K = np.stack([KERNEL.gram(theta, shared.X)] * 3)
-        one, many = fit_softmax(K[:1], targets(shared.y, 3)), fit_softmax(K, targets(own.y, 3))
+        one, many = (
+            fit_softmax(K[:1], targets(shared.y, 3)),
+            fit_softmax(K, targets(own.y, 3)),
+        )
         assert one.log_evidence == pytest.approx(many.log_evidence, rel=1e-10)
         size = np.abs(one.adjoint).max()
         np.testing.assert_allclose(one.adjoint[0], many.adjoint.sum(axis=0), atol=1e-8 * size)
@@ -217,7 +210,8 @@ def test_gp_11_one_kernel_for_each_class_but_all_alike() -> None:
 def test_gp_11_permuting_classes_permutes(is_shared: bool) -> None:
     model = posterior(25, 2, 4, is_shared=is_shared)
     order = np.array([2, 0, 3, 1])  # class c becomes order[c]
-    other = SoftmaxPosterior(model.X, order[model.y], 4, KERNEL, model.kernel_prior, is_shared)
+    y = order[model.y.astype(int)].astype(float)
+    other = HyperparameterPosterior(model.X, y, KERNEL, model.kernel_prior, 4, is_shared)
     for theta in thetas(2, model.n_kernels, 3):
         parts, moved = model.split(theta), np.empty_like(model.split(theta))
         moved[order[: len(parts)] if not is_shared else [0]] = parts
@@ -248,7 +242,7 @@ def draws_of(X: np.ndarray, y: np.ndarray, n_classes: int, theta: np.ndarray) ->
     """Draws (S, n_kernels, p) with the undamped correction."""
     fits = [fit_softmax(grams(own, X), targets(y, n_classes)) for own in theta]
     a, q = np.array([fit.a for fit in fits]), np.array([fit.q for fit in fits])
-    return SoftmaxDraws(X, y, KERNEL, theta, a, a + q)
+    return SoftmaxDraws(X, KERNEL, theta, a, y, a + q)
 
 
 def moment_error(*, is_shared: bool) -> float:
@@ -319,15 +313,15 @@ def test_gp_11_two_classes_predict_as_the_logistic_model() -> None:
     theta = np.array([[1.5, 0.3, -1.0], [4.0, 0.0, 0.5]])
     fits = [fit_laplace(plain_gram(own, X), y) for own in theta]
     a, q = np.array([fit.a for fit in fits]), np.array([fit.q for fit in fits])
-    binary = LatentDraws(X, y, KERNEL, theta, a, a + q)
-    expected = success_probability(binary, Z)
+    binary = LatentDraws(X, KERNEL, theta, a, y, a + q)
+    expected = binary.probabilities(Z)
     for shares in ([0.3, 0.7], [0.5]):
         log_shares = np.log(shares)[:, np.newaxis] * np.array([1.0, 0.0, 0.0])
         draws = draws_of(X, y.astype(int), 2, theta[:, np.newaxis] + log_shares)
-        found = class_probabilities(draws, Z)
-        np.testing.assert_allclose(found, np.column_stack([1.0 - expected, expected]), atol=1e-8)
-        mean = latent_moments(draws, Z)[0]
-        np.testing.assert_allclose(mean[:, 1] - mean[:, 0], binary_moments(binary, Z)[0], atol=1e-6)
+        found = draws.probabilities(Z)
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+        mean = draws.latent(Z)[0]
+        np.testing.assert_allclose(mean[:, 1] - mean[:, 0], binary.latent(Z)[0], atol=1e-6)
 
 
 @both_kinds
@@ -339,12 +333,12 @@ def test_gp_11_averages_over_draws_and_blocks(
     theta = thetas(2, 1 if is_shared else 4, 3).reshape(3, -1, 3)
     draws = draws_of(X, y, 4, theta)
     singles = [next(draws_of(X, y, 4, own[None]).moments(Z))[1:] for own in theta]
-    monkeypatch.setattr(predict, "_BLOCK", 5)
-    p = class_probabilities(draws, Z)
+    monkeypatch.setattr(SoftmaxDraws, "rows_at_once", 5)
+    p = draws.probabilities(Z)
     expected = np.mean([expected_softmax(m, S) for m, S in singles], axis=0)
     np.testing.assert_allclose(p, expected, atol=1e-8)
     np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
-    mean, variance = latent_moments(draws, Z)
+    mean, variance = draws.latent(Z)
     means = np.array([m for m, _ in singles])
     variances = np.array([np.diagonal(S, axis1=1, axis2=2) for _, S in singles])
     np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-8, atol=1e-9)
@@ -357,18 +351,20 @@ _BATCHES = 50
 
 
 @pytest.fixture(scope="module")
-def model() -> SoftmaxPosterior:
+def model() -> HyperparameterPosterior:
     return posterior(8, 1, is_shared=True)
 
 
 @pytest.fixture(scope="module")
-def truth(model: SoftmaxPosterior) -> np.ndarray:
+def truth(model: HyperparameterPosterior) -> np.ndarray:
     grid = Grid.of(model, 61, 5.6)
     assert grid.edge_mass < 1e-7
     return grid.expectation(five_moments)
 
 
-def hmc_error(model: SoftmaxPosterior, truth: np.ndarray, n_draws: int) -> tuple[float, float]:
+def hmc_error(
+    model: HyperparameterPosterior, truth: np.ndarray, n_draws: int
+) -> tuple[float, float]:
     """Largest |t| of the five moments, and the acceptance rate."""
     tuning = HamiltonianTuning(2.5, unit_mass(2))
     hmc = HMC(model, At((-1.0, -1.0)), record_position, tuning, n_leapfrog=3, path_length=None)
@@ -377,7 +373,9 @@ def hmc_error(model: SoftmaxPosterior, truth: np.ndarray, n_draws: int) -> tuple
 
 
 @pytest.mark.parametrize("n_draws", tiers(2000, 4000))
-def test_gp_11_hyperposterior(model: SoftmaxPosterior, truth: np.ndarray, n_draws: int) -> None:
+def test_gp_11_hyperposterior(
+    model: HyperparameterPosterior, truth: np.ndarray, n_draws: int
+) -> None:
     z, acceptance_rate = hmc_error(model, truth, n_draws)
     assert 0.5 < acceptance_rate < 0.85
     assert z < z_limit(_BATCHES, 5)
@@ -385,7 +383,7 @@ def test_gp_11_hyperposterior(model: SoftmaxPosterior, truth: np.ndarray, n_draw
 
 @pytest.mark.parametrize("mutant", [accept_everything, leave_out_last_determinant])
 def test_gp_11_hyperposterior_sees(
-    mutant, model: SoftmaxPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
+    mutant, model: HyperparameterPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutant(monkeypatch)
     assert hmc_error(model, truth, 2000)[0] > z_limit(_BATCHES, 5)

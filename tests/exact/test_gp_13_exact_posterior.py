@@ -22,7 +22,6 @@ from mercer.gp.exact import (
 )
 from mercer.gp.importance import EvidenceEstimator
 from mercer.gp.laplace import HyperparameterPosterior
-from mercer.gp.laplace import mean_success_probability as success_probability
 from mercer.likelihoods.logistic import expected_logistic
 from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance
 from support.exact_cases import PairGrid, gram, pair_grid, pair_model, trapezoid_moments
@@ -146,7 +145,7 @@ def prediction_z() -> float:
     coef = np.array([estimate.coef for estimate in found])
     draws = ExactDraws(model.X, model.kernel, np.tile(theta, (len(coef), 1)), coef)
     proba = np.array([float(p[0]) for p in draw_probabilities(draws, X[2:])])
-    np.testing.assert_allclose(success_probability(draws, X[2:]), proba.mean(), rtol=1e-12)
+    np.testing.assert_allclose(draws.probabilities(X[2:])[:, 1], proba.mean(), rtol=1e-12)
     whole = trapezoid_moments(gram(theta, X), np.append(y, 1.0))[0]
     truth = whole / trapezoid_moments(gram(theta, X[:2]), y)[0]
     return largest_z((weights / weights.mean() * (proba - truth))[:, None], np.zeros(1), _BATCHES)

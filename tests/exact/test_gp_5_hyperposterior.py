@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.fitting import GPSettings, fit_gp
+from mercer.gp.classification import ClassTask
+from mercer.gp.fitting import GPSettings
 from mercer.gp.hyperparameters import kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.random import entropy_of
@@ -75,7 +76,8 @@ def fitted_error(model: HyperparameterPosterior, truth: np.ndarray) -> float:
     """The same statistic for the default chain: maximum, warm-up, jitter, adapted mass."""
     options = RunOptions(2500, 200, 1, 1, entropy_of(11), progress=False)
     settings = GPSettings("hmc", "paper", None, None)
-    draws = fit_gp(model.X, model.y, settings, options, ("x0",)).draws
+    task = ClassTask(model.X, model.y, ("0", "1"), is_shared=False)
+    draws = task.fit(settings, options, ("x0",)).draws
     theta = np.column_stack([draws.flat("log_signal_variance"), draws.flat("log_weight")])
     return largest_z(five_moments(theta), truth, _BATCHES)
 
@@ -87,5 +89,5 @@ def test_gp_5_default_chain(model: HyperparameterPosterior, truth: np.ndarray) -
 def test_gp_5_default_chain_sees_the_other_prior(
     model: HyperparameterPosterior, truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(GPSettings, "prior_of", lambda self, n_inputs: kernel_prior(n_inputs))
+    monkeypatch.setattr(GPSettings, "prior_of", lambda self, n_inputs, **_: kernel_prior(n_inputs))
     assert fitted_error(model, truth) > z_limit(_BATCHES, 5)

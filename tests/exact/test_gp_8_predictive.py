@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from mercer.gp import laplace as predict
-from mercer.gp.laplace import LatentDraws, fit_laplace, latent_moments
-from mercer.gp.laplace import mean_success_probability as success_probability
+from mercer.gp.laplace import LatentDraws, fit_laplace
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import expected_logistic
 from support.gp_cases import plain_gram, plain_mode, problem
@@ -41,7 +39,7 @@ def draws_of(X: np.ndarray, y: np.ndarray, theta: np.ndarray, is_corrected: bool
     a = np.array([fit.a for fit in fits])
     q = np.array([fit.q for fit in fits])
     mean_coef = a + q if is_corrected else a
-    return LatentDraws(X, y, SquaredExponentialARD(), theta, a, mean_coef)
+    return LatentDraws(X, SquaredExponentialARD(), theta, a, y, mean_coef)
 
 
 def direct(X: np.ndarray, y: np.ndarray, theta: np.ndarray, Z: np.ndarray, w_inverse=None):
@@ -107,9 +105,9 @@ def test_gp_8_averages_over_draws_and_blocks(monkeypatch: pytest.MonkeyPatch) ->
     draws = draws_of(X, y, _THETA, True)
     singles = [next(draws_of(X, y, t[None], True).moments(Z))[1:] for t in _THETA]
     means, variances = (np.array(values) for values in zip(*singles, strict=True))
-    monkeypatch.setattr(predict, "_BLOCK", 5)
+    monkeypatch.setattr(LatentDraws, "rows_at_once", 5)
     expected = np.mean([expected_logistic(m, v) for m, v in singles], axis=0)
-    np.testing.assert_allclose(success_probability(draws, Z), expected, rtol=1e-13)
-    mean, variance = latent_moments(draws, Z)
+    np.testing.assert_allclose(draws.probabilities(Z)[:, 1], expected, rtol=1e-13)
+    mean, variance = draws.latent(Z)
     np.testing.assert_allclose(mean, means.mean(axis=0), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(variance, variances.mean(axis=0) + means.var(axis=0), rtol=1e-12)

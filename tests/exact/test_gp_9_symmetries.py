@@ -8,7 +8,6 @@ import pytest
 from mercer.gp import laplace
 from mercer.gp.hyperparameters import kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior, LatentDraws
-from mercer.gp.laplace import mean_success_probability as success_probability
 from mercer.kernels import stationary as squared_exponential
 from mercer.kernels.stationary import SquaredExponentialARD
 from support.gp_cases import problem
@@ -22,8 +21,8 @@ def everything(X: np.ndarray, y: np.ndarray, Z: np.ndarray, theta: np.ndarray):
     """Log density, gradient and probabilities at Z for one theta."""
     point = HyperparameterPosterior(X, y, _KERNEL, kernel_prior(X.shape[1])).evaluate(theta)
     a, q = point.extra["a"], point.extra["q"]
-    draws = LatentDraws(X, y, _KERNEL, theta[None], a[None], (a + q)[None])
-    return point.log_density, point.gradient, success_probability(draws, Z)
+    draws = LatentDraws(X, _KERNEL, theta[None], a[None], y, (a + q)[None])
+    return point.log_density, point.gradient, draws.probabilities(Z)[:, 1]
 
 
 def relative_error(seen, expected) -> float:

@@ -15,8 +15,7 @@ import pytest
 
 from mercer.gp import fitting
 from mercer.gp.fitting import GPSettings, fit_posterior
-from mercer.gp.gaussian import RegressionRecorder
-from mercer.gp.hyperparameters import NormalPrior
+from mercer.gp.hyperparameters import NormalPrior, Recorder
 from mercer.sampling import importance
 from mercer.sampling.driver import Labels, RunOptions
 from mercer.sampling.importance import SplitT
@@ -46,7 +45,7 @@ def bias(n_parameters: int, n_runs: int = RUNS, n_draws: int = ENOUGH) -> Bias:
     """Fit with seeds 0, 1, ... and compare with the grid."""
     case = grid_posterior(n_parameters)
     settings = GPSettings("importance", "wide", None, None)
-    recorder = RegressionRecorder(case.model, np.array([0]))
+    recorder = Recorder(case.model, np.array([0]))
     errors, own = [], []
     for seed in range(n_runs):
         options = RunOptions(n_draws=n_draws, n_warmup=1, n_chains=1, thin=1, entropy=seed)

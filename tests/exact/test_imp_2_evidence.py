@@ -14,8 +14,8 @@ from scipy.special import logsumexp
 
 from mercer.gp import fitting
 from mercer.gp.fitting import GPSettings, RegressionSettings, fit_posterior
-from mercer.gp.gaussian import RegressionPosterior, RegressionRecorder
-from mercer.gp.hyperparameters import Maximum, find_maximum
+from mercer.gp.gaussian import RegressionPosterior
+from mercer.gp.hyperparameters import Maximum, Recorder, find_maximum
 from mercer.sampling import importance
 from mercer.sampling.driver import Labels, RunOptions
 from mercer.sampling.importance import (
@@ -127,7 +127,7 @@ def of_two_terms() -> tuple[RegressionPosterior, Maximum, float, float]:
 def deviations_of_two_terms(n_runs: int = 30) -> tuple[float, float]:
     """t of the log evidence, and of the probability that the first weight is larger, less 1/2."""
     model, maximum, truth, se = of_two_terms()
-    recorder, found = RegressionRecorder(model, np.array([0])), []
+    recorder, found = Recorder(model, np.array([0])), []
     for seed in range(n_runs):
         options = RunOptions(n_draws=10_000, n_warmup=1, n_chains=1, thin=1, entropy=seed)
         settings = GPSettings("importance", "wide", None, None)

@@ -16,7 +16,7 @@ def compile_all() -> None:
     What a later one calls, an earlier has compiled.
     """
     from mercer.basis import learner as basis
-    from mercer.gp import classification, laplace
+    from mercer.gp import laplace
     from mercer.numerics.compilation import compile_first
     from mercer.spectral import fitting as spectral
     from mercer.sphere import fitting as sphere
@@ -25,7 +25,7 @@ def compile_all() -> None:
         basis.compile_now,
         sphere.compile_several,
         spectral.compile_now,
-        classification.compile_softmax_now,
+        laplace.compile_softmax_now,
         sphere.compile_now,
         laplace.compile_now,
         basis.compile_classes_now,

@@ -14,7 +14,7 @@ from scipy.special import logsumexp, softmax
 from mercer.gp import softmax as covariance
 from mercer.gp import softmax as laplace
 from mercer.gp.hyperparameters import NormalPrior
-from mercer.gp.softmax import SoftmaxPosterior
+from mercer.gp.laplace import HyperparameterPosterior
 from mercer.kernels.stationary import SquaredExponentialARD
 from support.gp_cases import plain_gram
 
@@ -34,16 +34,16 @@ def classes(n: int, d: int, n_classes: int = 3, seed: int = 20) -> tuple[np.ndar
 
 def targets(y: np.ndarray, n_classes: int) -> np.ndarray:
     """One-hot, by rows of the identity."""
-    return np.eye(n_classes)[:, y]
+    return np.eye(n_classes)[:, y.astype(int)]
 
 
 def posterior(
     n: int, d: int, n_classes: int = 3, *, is_shared: bool, seed: int = 20
-) -> SoftmaxPosterior:
+) -> HyperparameterPosterior:
     """Posterior of the hyperparameters under N(-1, 3^2) for each."""
     X, y = classes(n, d, n_classes, seed)
     prior = NormalPrior(np.full(d + 1, -1.0), np.full(d + 1, 3.0))
-    return SoftmaxPosterior(X, y, n_classes, KERNEL, prior, is_shared)
+    return HyperparameterPosterior(X, y.astype(float), KERNEL, prior, n_classes, is_shared)
 
 
 def thetas(d: int, n_kernels: int, count: int) -> np.ndarray:

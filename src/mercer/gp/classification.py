@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,39 +13,35 @@ from scipy.special import softmax as softmax_of
 
 from mercer.errors import UsageError
 from mercer.estimation.model_file import require
-from mercer.gp import softmax
 from mercer.gp.averaging import MOST_FEW, Few, check_draws, choose_few, mixed_moments
-from mercer.gp.exact import ExactDraws, PredictiveDistance, predictive_distance, rows_per_region
-from mercer.gp.fitting import FittedGP, GPSettings, fit_exactly, fit_gp, fit_several
-from mercer.gp.hyperparameters import (
-    HyperparameterTarget,
-    Maximum,
-    class_shapes,
-    class_thetas,
-    shapes_of_parameters,
-    stacked_parameters,
+from mercer.gp.base import sample_functions
+from mercer.gp.exact import (
+    DelayedAcceptance,
+    ExactAdaptation,
+    ExactDraws,
+    PredictiveDistance,
+    make_exact_sampler,
+    predictive_distance,
+    rows_per_region,
 )
+from mercer.gp.fitting import FittedGP, GPSettings, fit_posterior, kernel_labels, monitored_rows
+from mercer.gp.hyperparameters import Maximum, Recorder, class_thetas, shapes_of_parameters
 from mercer.gp.laplace import (
+    ClassDraws,
     HyperparameterPosterior,
-    JointDraws,
     LatentDraws,
+    SoftmaxDraws,
     compile_loops,
-    latent_moments,
-    sample_functions,
 )
-from mercer.gp.laplace import (
-    mean_success_probability as success_probability,
-)
-from mercer.gp.softmax import SoftmaxPosterior, fit_softmax
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import class_probabilities, one_hot
 from mercer.numerics.cholesky import one_blas_thread
-from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.sampling.driver import RunOptions
+from mercer.sampling.hmc import HamiltonianAdaptation
 from mercer.sampling.progress import tell
 
 Array = NDArray[np.float64]
@@ -56,23 +52,6 @@ _MOST_COMPARED = 800  # draws, evenly spaced, of the exact and of Laplace's pred
 # Of a probability: what the spread of the function adds to the difference between few draws and
 # all: at most 0.0091 in fits of 40 rows whose modes agreed to 1e-3 or better.
 _UNSEEN = 0.01
-
-
-class ClassAnswers(Protocol):
-    """What draws say of new rows."""
-
-    @property
-    def draws(self) -> JointDraws:
-        """The draws themselves."""
-        ...
-
-    def probabilities(self, X: Array) -> Array:
-        """Probabilities of the classes at standardised rows X (m, d): shape (m, C)."""
-        ...
-
-    def latent(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of the latent values: both (m,) for two classes, else (m, C)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -111,20 +90,21 @@ class ClassTask:
         """Return the same with the kernel of that name."""
         return replace(self, kernel=kernel_named(kernel))
 
+    @property
+    def n_kernels(self) -> int:
+        """How many kernels there are: one, or one for each class."""
+        return 1 if self.is_binary or self.is_shared else len(self.classes)
+
     def compile(self, options: RunOptions) -> None:
         """Compile the loops that a fit needs, where that is not done yet."""
-        compile_loops(lambda line: tell(line, options.progress))
-        if not self.is_binary:
-            compile_softmax_loops(lambda line: tell(line, options.progress))
+        compile_loops(lambda line: tell(line, options.progress), is_several=not self.is_binary)
 
-    def model(self, settings: GPSettings) -> HyperparameterTarget:
+    def model(self, settings: GPSettings) -> HyperparameterPosterior:
         """Return the posterior of the hyperparameters, by Laplace's approximation."""
-        X, kernel, n_classes = self.X, settings.make_kernel(), len(self.classes)
-        prior = settings.prior_of(X.shape[1], is_several=not self.is_binary)
-        if self.is_binary:
-            return HyperparameterPosterior(X, self.codes, kernel, prior)
-        codes = self.codes.astype(np.int64)
-        return SoftmaxPosterior(X, codes, n_classes, kernel, prior, is_shared=self.is_shared)
+        prior = settings.prior_of(self.X.shape[1], is_several=not self.is_binary)
+        n_functions = 1 if self.is_binary else len(self.classes)
+        kernel, is_shared = settings.make_kernel(), self.is_shared
+        return HyperparameterPosterior(self.X, self.codes, kernel, prior, n_functions, is_shared)
 
     def fit(
         self,
@@ -134,28 +114,29 @@ class ClassTask:
         maximum: Maximum | None = None,
     ) -> FittedGP:
         """Draw the hyperparameters, from their maximum where it is known."""
-        if self.is_binary:
-            fit = fit_exactly if self.is_exact else fit_gp
-            return fit(self.X, self.codes, settings, options, names, maximum)
-        codes, is_shared = self.codes.astype(np.int64), self.is_shared
-        return fit_several(
-            self.X, codes, settings, options, names, self.classes,
-            is_shared=is_shared, maximum=maximum,
-        )  # fmt: skip
+        model, rows = self.model(settings), monitored_rows(options, len(self.codes))
+
+        def exactly(
+            inner: Any, adaptation: HamiltonianAdaptation
+        ) -> tuple[DelayedAcceptance, ExactAdaptation]:
+            return make_exact_sampler(inner, model, rows), ExactAdaptation(adaptation)
+
+        classes = self.classes if self.n_kernels > 1 else ()
+        monitored = "exact_latent" if self.is_exact else "latent"
+        labels = kernel_labels(model.kernel, names, monitored, classes=classes)
+        refine = exactly if self.is_exact else None
+        return fit_posterior(
+            model, Recorder(model, rows), settings, options, labels, refine, maximum
+        )
 
     def thetas(self, draws: Draws) -> Array:
-        """Return the log parameters of all draws: (S, p), of several classes (S, C or 1, p)."""
+        """Return the log parameters of the kernels of all draws, (S, n_kernels, p)."""
         values = {name: draws.flat(name) for name in self.shapes()}
-        if self.is_binary:
-            return stacked_parameters(self.kernel, values)
-        return class_thetas(self.kernel, len(self.classes), values, is_shared=self.is_shared)
+        return class_thetas(self.kernel, self.n_kernels, values)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the log parameters of one draw."""
-        d = self.X.shape[1]
-        if self.is_binary:
-            return shapes_of_parameters(self.kernel, d)
-        return class_shapes(self.kernel, d, len(self.classes), is_shared=self.is_shared)
+        return shapes_of_parameters(self.kernel, self.X.shape[1], self.n_kernels)
 
     def shape_of_coef(self) -> tuple[int, ...]:
         """Return the shape of the dual coefficients of one draw."""
@@ -185,21 +166,19 @@ class ClassTask:
         is_right = np.abs(y - draws.flat("dual_coef")) <= 1.01  # a probability, nearly
         require(bool(is_right.all()), "draws of dual_coef")
 
-    def answers(self, draws: Draws, *, is_corrected: bool) -> ClassAnswers:
+    def answers(self, draws: Draws, *, is_corrected: bool) -> ClassDraws:
         """Return what the draws say of new rows; at the mode unless corrected."""
         a, weights = draws.flat("dual_coef"), flat_weights(draws)
         mean_coef = a if not is_corrected else None
         if is_corrected and "dual_correction" in draws.variables:
             mean_coef = a + draws.flat("dual_correction")
-        theta = self.thetas(draws)
+        X, kernel, theta = self.X, self.kernel, self.thetas(draws)
         if self.is_exact:
-            return _Binary(ExactDraws(self.X, self.kernel, theta, draws.flat("exact_coef")))
+            return ExactDraws(X, kernel, theta[:, 0], draws.flat("exact_coef"))
         if self.is_binary:
-            return _Binary(
-                LatentDraws(self.X, self.codes, self.kernel, theta, a, mean_coef, weights)
-            )
-        codes, kernel = self.codes.astype(np.int64), self.kernel
-        return _Several(softmax.SoftmaxDraws(self.X, codes, kernel, theta, a, mean_coef, weights))
+            return LatentDraws(X, kernel, theta[:, 0], a, self.codes, mean_coef, weights=weights)
+        codes = self.codes.astype(np.int64)
+        return SoftmaxDraws(X, kernel, theta, a, codes, mean_coef, weights=weights)
 
     def few(self, draws: Draws, most: int = MOST_FEW) -> tuple[Few, float] | None:
         """Choose the draws that predict: see `choose_few`. None for exact draws, of which all do.
@@ -232,9 +211,9 @@ class ClassTask:
 
     def _at_mode(self, theta: Array, a: Array, Z: Array) -> Array:
         """Probabilities at rows Z (m, d) if the function were its mode: (m,) or (m, C)."""
-        if self.is_binary:
-            return np.asarray(expit(self.kernel.cross_gram(theta, Z, self.X) @ a))
         cross = [self.kernel.cross_gram(own, Z, self.X) for own in theta]
+        if self.is_binary:
+            return np.asarray(expit(cross[0] @ a))
         f = np.stack([cross[c % len(cross)] @ a[c] for c in range(len(a))])
         return np.asarray(class_probabilities(f).T)
 
@@ -243,11 +222,10 @@ class ClassTask:
         step = -(-draws.n_total // _MOST_COMPARED)
         thinned = {name: values[:, ::step] for name, values in draws.variables.items()}
         draws = Draws(thinned, {}, {}, ())
-        theta, a = self.thetas(draws), draws.flat("dual_coef")
-        mean_coef = a + draws.flat("dual_correction")
+        laplace = replace(self, is_exact=False)
         return predictive_distance(
-            ExactDraws(self.X, self.kernel, theta, draws.flat("exact_coef")),
-            LatentDraws(self.X, self.codes, self.kernel, theta, a, mean_coef),
+            self.answers(draws, is_corrected=True),
+            laplace.answers(draws, is_corrected=True),
             draws.flat("log_laplace_error"),
             X,
             n_chains=draws.n_chains,
@@ -257,30 +235,7 @@ class ClassTask:
         """Training rows within about a length scale of standardised rows X (m, d)."""
         if not self.is_binary:
             raise UsageError(f"rows_per_region is for two classes; there are {len(self.classes)}")
-        return rows_per_region(self.kernel, self.thetas(draws), self.X, X)
-
-
-@dataclass(frozen=True)
-class _Binary:
-    draws: LatentDraws | ExactDraws
-
-    def probabilities(self, X: Array) -> Array:
-        p = success_probability(self.draws, X)
-        return np.column_stack([1.0 - p, p])
-
-    def latent(self, X: Array) -> tuple[Array, Array]:
-        return latent_moments(self.draws, X)
-
-
-@dataclass(frozen=True)
-class _Several:
-    draws: softmax.SoftmaxDraws
-
-    def probabilities(self, X: Array) -> Array:
-        return softmax.mean_class_probabilities(self.draws, X)
-
-    def latent(self, X: Array) -> tuple[Array, Array]:
-        return softmax.latent_moments(self.draws, X)
+        return rows_per_region(self.kernel, self.thetas(draws)[:, 0], self.X, X)
 
 
 @dataclass(frozen=True)
@@ -291,11 +246,11 @@ class MixedAnswers:
     ----------
     weights : tuple of float
         With sum 1.
-    answers : tuple of ClassAnswers
+    answers : tuple of ClassDraws
     """
 
     weights: tuple[float, ...]
-    answers: tuple[ClassAnswers, ...]
+    answers: tuple[ClassDraws, ...]
 
     def probabilities(self, X: Array) -> Array:
         """Probabilities of the classes at standardised rows X (m, d): shape (m, C)."""
@@ -306,8 +261,7 @@ class MixedAnswers:
         self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
     ) -> list[Array]:
         """Probabilities of the classes at parts of rows X by drawn functions: (n_draws, C, m)."""
-        draws = [answers.draws for answers in self.answers]
-        drawn = sample_functions(draws, self.weights, parts, n_draws, rng)
+        drawn = sample_functions(self.answers, self.weights, parts, n_draws, rng)
         found = []
         for f, X in zip(drawn, parts, strict=True):
             values = f.reshape(n_draws, -1, len(X))
@@ -319,17 +273,3 @@ class MixedAnswers:
     def latent(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent values: both (m,) for two classes, else (m, C)."""
         return mixed_moments(self.weights, [answers.latent(X) for answers in self.answers])
-
-
-# Compiling the loops for several classes, before the user waits for them unawares.
-
-
-def compile_softmax_loops(tell: Callable[[str], None]) -> None:
-    """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(tell, compile_softmax_now)
-
-
-def compile_softmax_now() -> None:
-    """Solve a tiny problem with every loop."""
-    n_classes, n = 3, 6
-    fit_softmax(np.stack([np.eye(n)] * n_classes), np.eye(n_classes)[:, np.arange(n) % n_classes])

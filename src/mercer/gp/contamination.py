@@ -46,7 +46,6 @@ from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, kern
 from mercer.gp.gaussian import (
     FunctionDraws,
     RegressionPosterior,
-    RegressionRecorder,
     factored_evidence,
     function_draws,
     noisy_factor,
@@ -178,13 +177,10 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
 
     def record(self, state: ContaminatedState) -> Mapping[str, NDArray[np.float64]]:
         """Return parameters, codes, rate, and what the rows left out say of each target."""
-        parameters = RegressionRecorder(self.model, self.rows).parameters(
-            state.position[np.newaxis]
-        )
         noise, added = self._noise(state.position)
         D = noise + added[state.codes]
         return {
-            **{name: values[0] for name, values in parameters.items()},
+            **self.model.parameters(state.position),
             "log_rate": np.log(rate_of(state.shares)),
             "log_shares": state.shares,
             "log_density": np.asarray(state.log_density),
@@ -376,7 +372,7 @@ def fit_contaminated(
         n_draws=max(-(-options.n_draws // _DRAWS), 2),
         n_warmup=min(options.n_warmup, _WARMUP),
     )
-    labels = kernel_labels(model.kernel, names, "log_noise_variance", "log_rate")
+    labels = kernel_labels(model.kernel, names, "log_noise_variance", "log_rate", "latent")
     sampled = sample(sampler, shorter, labels=labels)
     draws, laws = _split(sampled.draws)
     return FittedGP(draws, diagnose(draws), sampled.notes), laws

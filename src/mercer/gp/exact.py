@@ -27,10 +27,10 @@ from mercer.gp.importance import (
     matched_evidence,
     no_estimate,
 )
-from mercer.gp.laplace import FunctionMoments, HyperparameterPosterior, LaplaceValues
+from mercer.gp.laplace import ClassDraws, HyperparameterPosterior, LaplaceValues
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.logistic import expected_logistic
-from mercer.numerics.cholesky import Workspace, add_nugget, one_blas_thread, solve_lower
+from mercer.numerics.cholesky import Workspace, add_nugget, solve_lower
 from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.hmc import (
     HMC,
@@ -43,30 +43,6 @@ from mercer.sampling.hmc import (
 from mercer.sampling.nuts import NUTS, NUTSInfo, NUTSState
 from mercer.sampling.sampler import Adaptation, Point, Sampler, Target
 from mercer.sampling.signals import is_late
-
-__all__ = [
-    "CalibratedValues",
-    "Correction",
-    "DelayedAcceptance",
-    "ExactAdaptation",
-    "ExactDraws",
-    "ExactInfo",
-    "ExactState",
-    "ExactTuning",
-    "LearnedCorrection",
-    "PredictiveDistance",
-    "TiltedTarget",
-    "calibrated",
-    "draw_probabilities",
-    "fit_slope",
-    "laplace_weights",
-    "log_laplace_error",
-    "make_exact_sampler",
-    "predictive_distance",
-    "rows_per_region",
-    "tilted",
-]
-
 
 Array = NDArray[np.float64]
 
@@ -464,63 +440,37 @@ def _noted(learned: LearnedCorrection, sampler: DelayedAcceptance, state: Any) -
 #
 # **Cost.** A factor of n x n a draw, and O(n^2) a draw and new row, for each of the two.
 
-_BLOCK = 512  # rows predicted at a time
-
 
 @dataclass(frozen=True, eq=False)
-class ExactDraws:
+class ExactDraws(ClassDraws):
     """Draws of hyperparameters and latent values from the exact posterior.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised training inputs.
-    kernel : Kernel
-    theta : ndarray of shape (S, p)
-        Log parameters of the kernel, one row a draw.
-    coef : ndarray of shape (S, n)
-        "exact_coef": K^-1 f, nugget in K.
+    ``theta`` is (S, p), and ``dual_coef`` (S, n) "exact_coef": K^-1 f, nugget in K.
     """
 
-    X: Array
-    kernel: Kernel
-    theta: Array
-    coef: Array
-    weights: None = None
-
-    def moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield (rows, mean, variance) of f at rows of X (m, d), for every draw and block.
-
-        One BLAS thread, so that the bits do not depend on the machine's load.
-        """
-        with one_blas_thread():
-            yield from self._moments(X)
-
-    def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
-        scratch = Workspace()
-        for theta, coef in zip(self.theta, self.coef, strict=True):
-            K = self.kernel.gram(theta, self.X, out=scratch.take("gram", len(self.X)))
-            add_nugget(K)
-            L = lower_factor(K)
-            for begin in range(0, len(X), _BLOCK):
-                rows = slice(begin, begin + _BLOCK)
-                cross = self.kernel.cross_gram(theta, X[rows], self.X)
-                V = solve_lower(L, cross.T)
-                explained = np.einsum("ij,ij->j", V, V)
-                variance = self.kernel.diagonal(theta, X[rows]) - explained
-                yield rows, cross @ coef, np.maximum(variance, 0.0)
+    def expected(self, mean: Array, spread: Array) -> Array:
+        """Probability of target 1, (m,)."""
+        return expected_logistic(mean, spread)
 
     def joint(self, i: int, X: Array) -> tuple[Array, Array]:
         """Mean (m,) and covariance (m, m) of f at rows X (m, d), by draw ``i``."""
-        theta, scratch = self.theta[i], Workspace()
-        K = self.kernel.gram(theta, self.X, out=scratch.take("gram", len(self.X)))
+        cross = self.kernel.cross_gram(self.theta[i], X, self.X)
+        V = solve_lower(self._factors(i, Workspace())[0], cross.T)
+        return cross @ self.dual_coef[i], self.kernel.gram(self.theta[i], X) - V.T @ V
+
+    def _at(self, i: int, factors: tuple[Array, ...], X: Array) -> tuple[Array, Array]:
+        cross = self.kernel.cross_gram(self.theta[i], X, self.X)
+        V = solve_lower(factors[0], cross.T)
+        variance = self.kernel.diagonal(self.theta[i], X) - np.einsum("ij,ij->j", V, V)
+        return cross @ self.dual_coef[i], np.maximum(variance, 0.0)
+
+    def _solve(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
+        K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", len(self.X)))
         add_nugget(K)
-        cross = self.kernel.cross_gram(theta, X, self.X)
-        V = solve_lower(lower_factor(K), cross.T)
-        return cross @ self.coef[i], self.kernel.gram(theta, X) - V.T @ V
+        return (lower_factor(K),)
 
 
-def draw_probabilities(draws: FunctionMoments, X: Array) -> Iterator[Array]:
+def draw_probabilities(draws: ClassDraws, X: Array) -> Iterator[Array]:
     """Yield the probabilities of target 1 at rows X (m, d), shape (m,), draw after draw."""
     proba = np.empty(len(X))
     for rows, mean, variance in draws.moments(X):
@@ -576,8 +526,8 @@ class PredictiveDistance:
 
 
 def predictive_distance(
-    exact: ExactDraws,
-    laplace: FunctionMoments,
+    exact: ClassDraws,
+    laplace: ClassDraws,
     log_errors: Array,
     X: Array,
     *,

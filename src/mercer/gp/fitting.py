@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
-from mercer.gp.exact import DelayedAcceptance, ExactAdaptation, calibrated, make_exact_sampler
-from mercer.gp.gaussian import NoiseOfRows, RegressionPosterior, RegressionRecorder
+from mercer.gp.exact import calibrated
+from mercer.gp.gaussian import NoiseOfRows, RegressionPosterior
 from mercer.gp.hyperparameters import (
     NO_EVIDENCE,
     SEARCHING,
@@ -20,18 +20,17 @@ from mercer.gp.hyperparameters import (
     Maximum,
     NormalPrior,
     PriorChoice,
-    class_labels,
-    class_parameters,
+    Recorder,
     find_maximum,
     kernel_prior,
     noise_prior,
     orders_of_alike,
     paper_start,
+    parameter_labels,
     places_of_weights,
     prior_start,
 )
-from mercer.gp.laplace import HyperparameterPosterior, LaplaceValues, Recorder
-from mercer.gp.softmax import SoftmaxPosterior, SoftmaxRecorder
+from mercer.gp.laplace import LaplaceValues
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named
 from mercer.numerics.cholesky import one_blas_thread
@@ -59,7 +58,7 @@ from mercer.sampling.importance import (
 )
 from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
-from mercer.sampling.sampler import Adaptation, Point, Sampler
+from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sampling.signals import is_late
 
 # Samplers over the hyperparameters of a GP, and the point that they start from.
@@ -80,27 +79,6 @@ Array = NDArray[np.float64]
 
 
 Evaluate = Callable[[Array], tuple[float, Mapping[str, Array]]]  # log density, what a draw keeps
-
-
-class Record(Protocol):
-    """What a draw keeps."""
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """The rows whose latent values are monitored."""
-        ...
-
-    def __call__(self, point: Point) -> Mapping[str, Array]:
-        """Return all that a draw keeps."""
-        ...
-
-    def parameters(self, positions: Array) -> dict[str, Array]:
-        """Split positions (N, p) into named log parameters, arrays (N, ...)."""
-        ...
-
-    def predicted(self, draws: Mapping[str, Array]) -> Array:
-        """Return what each draw predicts at training rows, (..., k): probabilities or means."""
-        ...
 
 
 _FIRST_STEP_SIZE = 0.5  # of the search, in units of the Gaussian at the maximum
@@ -136,7 +114,7 @@ class _WeightedStart:
 
 
 def make_sampler(
-    inference: str, model: HyperparameterTarget, maximum: Maximum, recorder: Record
+    inference: str, model: HyperparameterTarget, maximum: Maximum, recorder: Recorder
 ) -> HMC | NUTS | Metropolis:
     """Make the jittered HMC, the NUTS or the random walk that warm-up then tunes.
 
@@ -159,7 +137,7 @@ def make_sampler(
 
 
 def paper_hmc(
-    model: HyperparameterTarget, recorder: Record, *, n_leapfrog: int, step_size: float
+    model: HyperparameterTarget, recorder: Recorder, *, n_leapfrog: int, step_size: float
 ) -> HMC:
     """Make the paper's HMC: fixed steps, unit mass, fixed start."""
     start = _FixedStart(model.starts[0])
@@ -228,11 +206,15 @@ class FittedGP:
     nearby: NearbyDraws | None = None  # for a fit to nearly the same rows
 
 
-def kernel_labels(kernel: Kernel, names: tuple[str, ...], *further: str) -> Labels:
-    """Name the inputs of each parameter, and monitor these, ``further`` and the latent values."""
-    parameters = kernel.parameters()
-    labels = {each.name: each.labels(names) for each in parameters if each.per_input}
-    return Labels(labels, (*(parameter.name for parameter in parameters), *further, "latent"))
+def kernel_labels(
+    kernel: Kernel, names: tuple[str, ...], *further: str, classes: tuple[str, ...] = ()
+) -> Labels:
+    """Name the entries of parameters, of ``classes`` with kernels of their own by class.
+
+    The parameters are monitored, and ``further``.
+    """
+    monitored = (*(parameter.name for parameter in kernel.parameters()), *further)
+    return Labels(parameter_labels(kernel, names, classes), monitored)
 
 
 def monitored_rows(options: RunOptions, n: int) -> NDArray[np.int64]:
@@ -243,7 +225,7 @@ def monitored_rows(options: RunOptions, n: int) -> NDArray[np.int64]:
 
 def fit_posterior(
     model: HyperparameterTarget,
-    recorder: Record,
+    recorder: Recorder,
     settings: GPSettings,
     options: RunOptions,
     labels: Labels,
@@ -318,7 +300,7 @@ _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
 def _fit_by_importance(
     model: HyperparameterTarget,
     maximum: Maximum,
-    recorder: Record,
+    recorder: Recorder,
     options: RunOptions,
     labels: Labels,
     share: float,
@@ -333,7 +315,7 @@ def _fit_by_importance(
     learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
 
     def wanted(recorded: Mapping[str, Array], W: Array) -> float:
-        predicted = recorder.predicted(recorded).reshape(len(W), -1)
+        predicted = recorder.model.predicted(recorded).reshape(len(W), -1)
         spread = np.sqrt(W @ np.square(predicted - W @ predicted)).mean()
         limit = _MOST if n_rows <= _FEW_ROWS else _FEWEST
         return float(min(max((share * spread / _ACCURACY) ** 2, fewest), limit, most))
@@ -382,7 +364,7 @@ def _calibrated(
     values: Evaluate, positions: Array, options: RunOptions
 ) -> tuple[Evaluate, tuple[str, ...]]:
     """Correct the evidence where it is approximate, that of two classes; see `calibrated`."""
-    if not isinstance(values, LaplaceValues):
+    if not isinstance(values, LaplaceValues) or values.model.n_functions > 1:
         return values, ()
     with one_blas_thread():
         return calibrated(values, positions, options.deadline_before_chains(_TIME_OF_CALIBRATING))
@@ -401,7 +383,7 @@ _NEARBY, _NEARBY_WORTH = 250, 0.375
 def _fit_nearby(
     model: HyperparameterTarget,
     nearby: NearbyDraws,
-    recorder: Record,
+    recorder: Recorder,
     options: RunOptions,
     labels: Labels,
     share: float,
@@ -429,7 +411,7 @@ def _fit_nearby(
 def _weighted(
     model: HyperparameterTarget,
     found: ImportanceSample,
-    recorder: Record,
+    recorder: Recorder,
     options: RunOptions,
     labels: Labels,
     notes: tuple[str, ...],
@@ -442,7 +424,7 @@ def _weighted(
     orders = orders_of_alike(model.kernel, model.X.shape[1], positions.shape[1])
     own = orders[rng.integers(len(orders), size=len(kept))]
     variables = {
-        **recorder.parameters(np.take_along_axis(positions, own, axis=1)),
+        **model.parameters(np.take_along_axis(positions, own, axis=1)),
         "log_density": found.log_density[kept],
         **{name: values[kept] for name, values in found.recorded.items()},
     }
@@ -463,9 +445,9 @@ def _weighted(
 _MOST_JUDGED = 100  # rows whose predictions' Monte Carlo error is computed
 
 
-def _with_errors(diagnostics: Diagnostics, draws: Draws, recorder: Record) -> Diagnostics:
+def _with_errors(diagnostics: Diagnostics, draws: Draws, recorder: Recorder) -> Diagnostics:
     """Add the Monte Carlo error of predictions at training rows, or some of them, evenly spaced."""
-    predicted = recorder.predicted(draws.variables)
+    predicted = recorder.model.predicted(draws.variables)
     predicted = predicted[..., :: -(-predicted.shape[-1] // _MOST_JUDGED)]
     values = predicted.reshape(draws.n_chains, draws.n_draws, -1)
     return diagnostics.of_predictions(values, flat_weights(draws))
@@ -481,7 +463,7 @@ _ENOUGH = 0.01
 def _chains_instead(
     model: HyperparameterTarget,
     maximum: Maximum,
-    recorder: Record,
+    recorder: Recorder,
     options: RunOptions,
     labels: Labels,
     found: ImportanceSample | None,
@@ -517,7 +499,7 @@ def _chains_instead(
 def _sampled(
     sampler: Sampler[Any, Any],
     adaptation: HamiltonianAdaptation,
-    recorder: Record,
+    recorder: Recorder,
     options: RunOptions,
     labels: Labels,
     notes: tuple[str, ...],
@@ -549,7 +531,7 @@ def _evidence(model: HyperparameterTarget, found: ImportanceSample) -> tuple[flo
     return found.log_evidence + model.prior.log_constant, found.log_evidence_se
 
 
-def _diagnosed(sampled: Sampled, recorder: Record, notes: tuple[str, ...] = ()) -> FittedGP:
+def _diagnosed(sampled: Sampled, recorder: Recorder, notes: tuple[str, ...] = ()) -> FittedGP:
     draws = sampled.draws
     if not np.isfinite(draws.flat("log_density")).all():
         raise NumericalError(NO_EVIDENCE)
@@ -557,7 +539,7 @@ def _diagnosed(sampled: Sampled, recorder: Record, notes: tuple[str, ...] = ()) 
     return FittedGP(draws, diagnostics, (*notes, *sampled.notes))
 
 
-def _fitted_maximum(maximum: Maximum, recorder: Record, labels: Labels) -> FittedGP:
+def _fitted_maximum(maximum: Maximum, recorder: Recorder, labels: Labels) -> FittedGP:
     """Wrap the maximum as one draw; whether it converged is all that there is to diagnose."""
     variables = {
         name: np.asarray(value)[np.newaxis, np.newaxis]
@@ -568,107 +550,6 @@ def _fitted_maximum(maximum: Maximum, recorder: Record, labels: Labels) -> Fitte
     diagnostics = Diagnostics(diagnose(draws).table, None, 0, (), warnings)
     said = "inference='map': one point, no posterior spread"
     return FittedGP(draws, diagnostics, (*maximum.notes, said))
-
-
-# From standardised inputs and two classes to the draws of a classifier.
-
-
-def fit_gp(
-    X: Array,
-    y: Array,
-    settings: GPSettings,
-    options: RunOptions,
-    names: tuple[str, ...],
-    maximum: Maximum | None = None,
-) -> FittedGP:
-    """Draw hyperparameters of a classifier for standardised inputs (n, d), targets in {0, 1}."""
-    n, d = X.shape
-    kernel = settings.make_kernel()
-    model = HyperparameterPosterior(X, y, kernel, settings.prior_of(d))
-    recorder = Recorder(model, monitored_rows(options, n))
-    labels = kernel_labels(kernel, names)
-    return fit_posterior(model, recorder, settings, options, labels, maximum=maximum)
-
-
-# From standardised inputs and classes to the draws of a classifier of several classes.
-
-
-@dataclass(frozen=True)
-class _Recorder:
-    """What a draw keeps: log parameters by name instead of theta."""
-
-    recorder: SoftmaxRecorder
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        return self.recorder.rows
-
-    def parameters(self, positions: Array) -> dict[str, Array]:
-        model = self.recorder.model
-        split = [
-            class_parameters(model.kernel, model.X.shape[1], model.split(position))
-            for position in positions
-        ]
-        return {name: np.stack([each[name] for each in split]) for name in split[0]}
-
-    def predicted(self, draws: Mapping[str, Array]) -> Array:
-        return self.recorder.predicted(draws)
-
-    def __call__(self, point: Point) -> Mapping[str, Array]:
-        model = self.recorder.model
-        recorded = dict(self.recorder(point))
-        theta = recorded.pop("theta")
-        return {**class_parameters(model.kernel, model.X.shape[1], theta), **recorded}
-
-
-def fit_several(
-    X: Array,
-    codes: NDArray[np.int64],
-    settings: GPSettings,
-    options: RunOptions,
-    names: tuple[str, ...],
-    classes: tuple[str, ...],
-    *,
-    is_shared: bool,
-    maximum: Maximum | None = None,
-) -> FittedGP:
-    """Draw hyperparameters for standardised inputs (n, d) and classes (n,), 0 to C - 1."""
-    n, d = X.shape
-    kernel = settings.make_kernel()
-    prior = settings.prior_of(d, is_several=True)
-    model = SoftmaxPosterior(X, codes, len(classes), kernel, prior, is_shared=is_shared)
-    recorder = _Recorder(SoftmaxRecorder(model, monitored_rows(options, n)))
-    monitored = (*(parameter.name for parameter in kernel.parameters()), "latent")
-    labels = Labels(class_labels(kernel, names, classes, is_shared=is_shared), monitored)
-    return fit_posterior(model, recorder, settings, options, labels, maximum=maximum)
-
-
-# From standardised inputs and two classes to draws from the exact posterior.
-
-
-def fit_exactly(
-    X: Array,
-    y: Array,
-    settings: GPSettings,
-    options: RunOptions,
-    names: tuple[str, ...],
-    maximum: Maximum | None = None,
-) -> FittedGP:
-    """Draw hyperparameters and latent functions for inputs (n, d), targets in {0, 1}."""
-    n, d = X.shape
-    kernel, rows = settings.make_kernel(), monitored_rows(options, n)
-    model = HyperparameterPosterior(X, y, kernel, settings.prior_of(d))
-
-    def refine(
-        inner: Any, adaptation: HamiltonianAdaptation
-    ) -> tuple[DelayedAcceptance, ExactAdaptation]:
-        return make_exact_sampler(inner, model, rows), ExactAdaptation(adaptation)
-
-    labels = kernel_labels(kernel, names)
-    monitored = tuple("exact_latent" if name == "latent" else name for name in labels.monitored)
-    labels = replace(labels, monitored=monitored)
-    recorder = Recorder(model, rows)
-    return fit_posterior(model, recorder, settings, options, labels, refine, maximum)
 
 
 # From standardised data and settings to the draws of a GP regressor.
@@ -737,6 +618,6 @@ def fit_regression(
 ) -> FittedGP:
     """Draw hyperparameters for standardised inputs (n, d) and targets (n,)."""
     model = settings.posterior(X, y)
-    recorder = RegressionRecorder(model, monitored_rows(options, len(y)))
-    labels = kernel_labels(model.kernel, names, "log_noise_variance")
+    recorder = Recorder(model, monitored_rows(options, len(y)))
+    labels = kernel_labels(model.kernel, names, "log_noise_variance", "latent")
     return fit_posterior(model, recorder, settings.common, options, labels, maximum=maximum)

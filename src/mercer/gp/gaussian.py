@@ -47,27 +47,6 @@ from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.sampling.sampler import Point
 
-__all__ = [
-    "FARTHEST_SCALE",
-    "MOST_PREDICTING",
-    "NOISE_FLOOR",
-    "ExactFit",
-    "FunctionDraws",
-    "InducedDraws",
-    "NoiseOfRows",
-    "RegressionPosterior",
-    "RegressionRecorder",
-    "RegressionValues",
-    "factored_evidence",
-    "fit_exact",
-    "function_draws",
-    "induced_draws",
-    "noisy_factor",
-    "whole_noise_variance",
-    "with_inducing",
-]
-
-
 Array = NDArray[np.float64]
 
 
@@ -267,6 +246,27 @@ class RegressionPosterior:
         """Return what evaluates the log density alone."""
         return RegressionValues(self, rows)
 
+    def parameters(self, positions: Array) -> dict[str, Array]:
+        """Split positions (.., p) into named log parameters."""
+        n_kernel, known = self.kernel.n_parameters(self.X.shape[1]), self.log_noise_variance
+        noise = positions[..., -1] if known is None else np.full(positions.shape[:-1], known)
+        named = named_parameters(self.kernel, self.X.shape[1], positions[..., :n_kernel])
+        return {**named, "log_noise_variance": np.asarray(noise)}
+
+    def predicted(self, draws: Mapping[str, Array]) -> Array:
+        """Return the means of the function of draws at the monitored rows (..., k)."""
+        return draws["latent"]
+
+    def recorded(self, point: Point, rows: NDArray[np.int64]) -> Mapping[str, Array]:
+        """Return log parameters, log density and evidence, function and dual coefficients."""
+        return {
+            **self.parameters(point.position),
+            "log_density": np.asarray(point.log_density),
+            "log_evidence": point.extra["log_evidence"],
+            "latent": point.extra["f"][rows],
+            "dual_coef": point.extra["dual_coef"],
+        }
+
     def split(self, theta: Array) -> tuple[Array, float]:
         """Return the kernel's log parameters and the log variance of the noise."""
         if self.log_noise_variance is None:
@@ -330,46 +330,6 @@ class RegressionValues:
     def _recorded(self, a: Array, noise: float, log_evidence: float) -> dict[str, Array]:
         latent = (self.model.y - self.model.noise_at(noise) * a)[self.rows]
         return {"log_evidence": np.asarray(log_evidence), "latent": latent, "dual_coef": a}
-
-
-@dataclass(frozen=True)
-class RegressionRecorder:
-    """Name the parts of an evaluated point that a draw keeps.
-
-    Attributes
-    ----------
-    model : RegressionPosterior
-    rows : ndarray of shape (k,), int
-        The rows where the mean of the function is monitored.
-    """
-
-    model: RegressionPosterior
-    rows: NDArray[np.int64]
-
-    def parameters(self, positions: Array) -> dict[str, Array]:
-        """Split positions (N, p) into named log parameters."""
-        model = self.model
-        n_kernel = model.kernel.n_parameters(model.X.shape[1])
-        known = model.log_noise_variance
-        noise = positions[:, -1] if known is None else np.full(len(positions), known)
-        named = named_parameters(model.kernel, model.X.shape[1], positions[:, :n_kernel])
-        return {**named, "log_noise_variance": noise}
-
-    def predicted(self, draws: Mapping[str, Array]) -> Array:
-        """Return the means of the function of draws at the monitored rows (..., k)."""
-        return draws["latent"]
-
-    def __call__(self, point: Point) -> Mapping[str, Array]:
-        """Return log parameters, log density and evidence, function and dual coefficients."""
-        kernel_theta, log_noise = self.model.split(point.position)
-        return {
-            **named_parameters(self.model.kernel, self.model.X.shape[1], kernel_theta),
-            "log_noise_variance": np.asarray(log_noise),
-            "log_density": np.asarray(point.log_density),
-            "log_evidence": point.extra["log_evidence"],
-            "latent": point.extra["f"][self.rows],
-            "dual_coef": point.extra["dual_coef"],
-        }
 
 
 # Predictions of a GP regressor: one draw after the other, blocks of rows within.

@@ -47,59 +47,52 @@ def stacked_parameters(kernel: Kernel, values: Mapping[str, Array]) -> Array:
 
 
 def class_parameters(kernel: Kernel, n_inputs: int, theta: Array) -> dict[str, Array]:
-    """Split theta (C, p) of one draw: a number a class has shape (C,), one per input (C d,).
+    """Split theta (.., k, p) of k kernels: a number has shape (.., k), one per input (.., k d).
 
-    A shared kernel, theta of shape (1, p), has the names and shapes that it has for two classes.
+    Those of one kernel have the names and shapes that `named_parameters` gives them.
     """
-    if len(theta) == 1:
-        return named_parameters(kernel, n_inputs, theta[0])
+    if theta.shape[-2] == 1:
+        return named_parameters(kernel, n_inputs, theta[..., 0, :])
     return {
-        name: values.reshape(-1)
+        name: values.reshape(*theta.shape[:-2], -1)
         for name, values in named_parameters(kernel, n_inputs, theta).items()
     }
 
 
-def class_thetas(
-    kernel: Kernel, n_classes: int, values: Mapping[str, Array], *, is_shared: bool
-) -> Array:
-    """Put theta (S, C or 1, p) of S draws together again: the inverse for arrays (S, ..)."""
-    if is_shared:
-        return stacked_parameters(kernel, values)[:, np.newaxis]
-    split = {}
-    for parameter in kernel.parameters():
-        array = values[parameter.name]
-        shape = (len(array), n_classes, -1) if parameter.per_input else (len(array), n_classes)
-        split[parameter.name] = array.reshape(shape)
+def class_thetas(kernel: Kernel, n_kernels: int, values: Mapping[str, Array]) -> Array:
+    """Put theta (S, k, p) of S draws together again: the inverse for arrays (S, ..)."""
+    split = {
+        each.name: values[each.name].reshape(
+            len(values[each.name]), n_kernels, *[-1] * each.per_input
+        )
+        for each in kernel.parameters()
+    }
     return stacked_parameters(kernel, split)
 
 
-def class_shapes(
-    kernel: Kernel, n_inputs: int, n_classes: int, *, is_shared: bool
+def shapes_of_parameters(
+    kernel: Kernel, n_inputs: int, n_kernels: int = 1
 ) -> dict[str, tuple[int, ...]]:
     """Return the shape of each parameter of one draw."""
     return {
-        parameter.name: () if is_shared and not parameter.per_input else (size,)
-        for parameter in kernel.parameters()
-        for size in [parameter.size(n_inputs) * (1 if is_shared else n_classes)]
+        each.name: (n_kernels * each.size(n_inputs),) if each.per_input or n_kernels > 1 else ()
+        for each in kernel.parameters()
     }
 
 
-def class_labels(
-    kernel: Kernel, names: tuple[str, ...], classes: tuple[str, ...], *, is_shared: bool
+def parameter_labels(
+    kernel: Kernel, names: tuple[str, ...], classes: tuple[str, ...] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Name the entries of each parameter: "setosa" or "setosa: petal_length"."""
-    labels = {}
-    for parameter in kernel.parameters():
-        if is_shared and parameter.per_input:
-            labels[parameter.name] = parameter.labels(names)
-        elif not is_shared:
-            own = parameter.labels(names) if parameter.per_input else ()
-            labels[parameter.name] = (
-                tuple(f"{label}: {name}" for label in classes for name in own)
-                if parameter.per_input
-                else classes
-            )
-    return labels
+    """Name the entries of each parameter: "petal_length" or, by class, "setosa: petal_length"."""
+    labels = {each.name: each.labels(names) for each in kernel.parameters() if each.per_input}
+    if not classes:
+        return labels
+    return {
+        each.name: tuple(f"{label}: {name}" for label in classes for name in labels[each.name])
+        if each.per_input
+        else classes
+        for each in kernel.parameters()
+    }
 
 
 def input_weights(kernel: Kernel) -> str | None:
@@ -111,14 +104,6 @@ def input_weights(kernel: Kernel) -> str | None:
     ]
     is_of_all = all(each.inputs is None for each in kernel.parameters() if each.name in names)
     return names[0] if len(names) == 1 and is_of_all else None
-
-
-def shapes_of_parameters(kernel: Kernel, n_inputs: int) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each parameter of one draw."""
-    return {
-        parameter.name: (parameter.size(n_inputs),) if parameter.per_input else ()
-        for parameter in kernel.parameters()
-    }
 
 
 # Priors of the log parameters of any kernel, and where searches over them begin.
@@ -372,6 +357,30 @@ class HyperparameterTarget(Protocol):
         coefficients. It can be pickled.
         """
         ...
+
+    def parameters(self, positions: Array) -> dict[str, Array]:
+        """Split positions (.., p) into named log parameters, arrays (.., ...)."""
+        ...
+
+    def predicted(self, draws: Mapping[str, Array]) -> Array:
+        """Return what each draw predicts at training rows, (..., k): probabilities or means."""
+        ...
+
+    def recorded(self, point: Point, rows: NDArray[np.int64]) -> Mapping[str, Array]:
+        """Return all that a draw keeps, the latent values at ``rows``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """What a draw keeps; latent values at ``rows`` (k,) are monitored."""
+
+    model: HyperparameterTarget
+    rows: NDArray[np.int64]
+
+    def __call__(self, point: Point) -> Mapping[str, Array]:
+        """Return all that a draw keeps."""
+        return self.model.recorded(point, self.rows)
 
 
 def is_within_range(theta: Array) -> bool:

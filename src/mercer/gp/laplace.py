@@ -19,10 +19,12 @@ taken only when they slow down.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +32,9 @@ from numpy.typing import NDArray
 from mercer.errors import NumericalError
 from mercer.gp.hyperparameters import (
     NormalPrior,
+    class_parameters,
     is_within_range,
     kernel_prior,
-    named_parameters,
     no_density,
     paper_start,
 )
@@ -42,9 +44,27 @@ from mercer.gp.loops import (
     inverse_diagonal,
     weighted_identity_plus,
 )
+from mercer.gp.softmax import (
+    Curvature,
+    SoftmaxFit,
+    correction_at,
+    curvature,
+    expected_softmax,
+    first_order_step,
+    fit_softmax,
+    latent_covariance,
+    multiply,
+    softmax_evidence,
+)
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import MaternARD, SpectralMixture, SquaredExponentialARD
-from mercer.likelihoods.logistic import expected_logistic, log_likelihood, success_probability
+from mercer.likelihoods.logistic import (
+    class_probabilities,
+    expected_logistic,
+    log_likelihood,
+    one_hot,
+    success_probability,
+)
 from mercer.numerics.cholesky import (
     FactorMemory,
     Workspace,
@@ -55,31 +75,11 @@ from mercer.numerics.cholesky import (
     one_blas_thread,
     solve_by_inverse,
     solve_factored,
+    solve_lower,
     symmetric_product,
 )
 from mercer.numerics.compilation import compile_first
 from mercer.sampling.sampler import Point
-
-__all__ = [
-    "FunctionMoments",
-    "HyperparameterPosterior",
-    "LaplaceFit",
-    "LaplaceValues",
-    "LatentDraws",
-    "Recorder",
-    "compile_loops",
-    "compile_now",
-    "correction_at_mode",
-    "damped_correction",
-    "fit_laplace",
-    "inverse_factor",
-    "laplace_evidence",
-    "latent_moments",
-    "mean_success_probability",
-    "posterior_variance",
-    "weighted_moments",
-]
-
 
 Array = NDArray[np.float64]
 
@@ -310,68 +310,142 @@ def damped_correction(y: Array, f: Array, variance: Array, a: Array, q: Array, K
 
 @dataclass(frozen=True)
 class HyperparameterPosterior:
-    """log p(theta | y) up to a constant, theta the log parameters of the kernel.
+    """log p(theta | y) up to a constant, theta the log parameters of all kernels.
 
     Attributes
     ----------
     X : ndarray of shape (n, d)
         Standardised inputs.
     y : ndarray of shape (n,)
-        Targets, 0.0 or 1.0.
+        Targets, 0.0 or 1.0; of several functions codes of the classes, 0 to C - 1.
     kernel : Kernel
-    prior : NormalPrior
-        Over theta, shape (p,).
+    kernel_prior : NormalPrior
+        Over the log parameters of one kernel; the same for every class, and independent.
+    n_functions : int
+        One, in logits of target 1, or C, one a class, under a softmax. Latent values are (n,) or
+        (C, n).
+    is_shared : bool
+        Whether several functions have one kernel in common. Else theta holds the log parameters of
+        the kernel of the first class, then those of the second, and so on.
     """
 
     X: Array
     y: Array
     kernel: Kernel
-    prior: NormalPrior
+    kernel_prior: NormalPrior
+    n_functions: int = 1
+    is_shared: bool = False
     workspace: Workspace = field(default_factory=Workspace, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         n_parameters = self.kernel.n_parameters(self.X.shape[1])
-        if self.prior.mean.shape != (n_parameters,):
+        if self.kernel_prior.mean.shape != (n_parameters,):
             raise ValueError(
-                f"a prior of {len(self.prior.mean)} parameters for a kernel of {n_parameters}"
+                f"a prior of {len(self.kernel_prior.mean)} parameters for a kernel of "
+                f"{n_parameters}"
             )
 
     @property
+    def n_kernels(self) -> int:
+        """How many kernels there are: one, or one for each class."""
+        return 1 if self.is_shared else self.n_functions
+
+    @cached_property
+    def prior(self) -> NormalPrior:
+        """Of all log parameters."""
+        one, times = self.kernel_prior, self.n_kernels
+        return NormalPrior(np.tile(one.mean, times), np.tile(one.std, times))
+
+    @property
     def starts(self) -> tuple[Array, ...]:
-        """The paper's start, whatever the prior."""
-        return (paper_start(self.X.shape[1], self.kernel),)
+        """The paper's start for every kernel, whatever the prior."""
+        return (np.tile(paper_start(self.X.shape[1], self.kernel), self.n_kernels),)
+
+    @cached_property
+    def Y(self) -> Array:  # noqa: N802 - as in the formulas
+        """Targets as latent values are: (n,), or one-hot, (C, n)."""
+        if self.n_functions == 1:
+            return self.y
+        return one_hot(self.y.astype(np.int64), self.n_functions)
 
     def evaluate(self, theta: Array, near: Array | None = None) -> Point:
-        """Log density, gradient and dual coefficients at theta; ``near`` as of the protocol.
+        """Log density, gradient and what a draw records at theta; ``near`` as of the protocol.
 
         Where the evidence cannot be computed the log density is -inf, so that no sampler goes
-        there; that is so only for hyperparameters beyond e^40 or of no meaning in double precision.
+        there: at log parameters beyond 40, and, of several classes, at most signal variances beyond
+        about e^18.
         """
-        n = len(self.y)
-        if not is_within_range(theta):
-            return _outside(theta, n)
-        try:
-            K = self.kernel.gram(theta, self.X, out=self.workspace.take("gram", n))
-            fit = fit_laplace(K, self.y, self.workspace.take("factor", n), near)
-        except NumericalError:
-            return _outside(theta, n)
-        gradient = self.kernel.gradient(theta, self.X, K, fit.adjoint)
-        return Point(
-            position=theta,
-            log_density=fit.log_evidence + self.prior.log_density(theta),
-            gradient=gradient + self.prior.gradient(theta),
-            extra={
-                "a": fit.a,
-                "q": fit.q,
-                "f": fit.f,
-                "gain": fit.gain,
-                "K_q": K @ fit.q,
-            },
-        )
+        names = ("a", "q", "f", "gain")[: 4 if self.n_functions == 1 else 3]
+        if is_within_range(theta):
+            with suppress(NumericalError):
+                K = self.grams(theta)
+                fit = self._fit(K, near)
+                adjoint = fit.adjoint.reshape(K.shape)
+                parts = zip(self.split(theta), K, adjoint, strict=True)
+                gradient = [self.kernel.gradient(own, self.X, K_c, A) for own, K_c, A in parts]
+                return Point(
+                    position=theta,
+                    log_density=fit.log_evidence + self.prior.log_density(theta),
+                    gradient=np.concatenate(gradient) + self.prior.gradient(theta),
+                    extra={name: getattr(fit, name) for name in names},
+                )
+        return no_density(theta, {name: np.zeros_like(self.Y) for name in names})
+
+    def split(self, theta: Array) -> Array:
+        """Log parameters (.., n_kernels p) of each kernel, shape (.., n_kernels, p)."""
+        return theta.reshape(*theta.shape[:-1], self.n_kernels, -1)
+
+    def grams(self, theta: Array) -> Array:
+        """Gram matrices of the kernels, (n_kernels, n, n), in scratch memory."""
+        K = self.workspace.take_stack("grams", self.n_kernels, len(self.y))
+        for own, out in zip(self.split(theta), K, strict=True):
+            self.kernel.gram(own, self.X, out=out)
+        return K
+
+    def scratch(self, name: str = "factors") -> Array:
+        """Memory of one matrix for each function, (n_functions, n, n)."""
+        return self.workspace.take_stack(name, self.n_functions, len(self.y))
 
     def values(self, point: Point, slopes: Array | None, rows: NDArray[np.int64]) -> LaplaceValues:
         """Return what evaluates the log density alone, in the region around ``point``."""
         return LaplaceValues(self, point, slopes, rows)
+
+    def parameters(self, positions: Array) -> dict[str, Array]:
+        """Split positions (.., n_kernels p) into named log parameters."""
+        return class_parameters(self.kernel, self.X.shape[1], self.split(positions))
+
+    def predicted(self, draws: Mapping[str, Array]) -> Array:
+        """Return probabilities of target 1, (.., n), or of the classes, at the modes of draws."""
+        return np.asarray(self.Y - draws["dual_coef"])
+
+    def recorded(self, point: Point, rows: NDArray[np.int64]) -> Mapping[str, Array]:
+        """Return log parameters, log density, latent values and dual coefficients."""
+        return {
+            **self.parameters(point.position),
+            "log_density": np.asarray(point.log_density),
+            "latent": point.extra["f"][..., rows],
+            "dual_coef": point.extra["a"],
+            "dual_correction": self._correction(point),
+        }
+
+    def _fit(self, K: Array, near: Array | None) -> LaplaceFit | SoftmaxFit:
+        if self.n_functions == 1:
+            return fit_laplace(K[0], self.Y, self.scratch()[0], near)
+        return fit_softmax(K, self.Y, (self.scratch(), self.scratch("products")), near)
+
+    def _correction(self, point: Point) -> Array:
+        """Coefficients from the mode towards the mean; of several classes at about a gradient."""
+        extra = point.extra
+        a, f, q = (extra[name] for name in "afq")
+        if not np.isfinite(point.log_density):
+            return np.zeros_like(q)
+        K = self.grams(point.position)
+        if self.n_functions > 1:
+            factors = curvature(K, class_probabilities(f), self.scratch())
+            return correction_at(K, self.Y, f, a, q, factors)
+        prior_variance = self.kernel.diagonal(point.position, self.X)
+        variance = posterior_variance(self.Y, a, extra["gain"], prior_variance)
+        return damped_correction(self.Y, f, variance, a, q, K[0] @ q)
 
 
 @dataclass(frozen=True)
@@ -383,7 +457,7 @@ class LaplaceValues:
     model : HyperparameterPosterior
     point : Point
         Modes are sought from the one here,
-    slopes : ndarray of shape (p, n) or None
+    slopes : ndarray of shape (p, n) or (p, C, n), or None
         and from how it changes with the hyperparameters.
     rows : ndarray of shape (k,), int
         The rows whose latent values are recorded.
@@ -396,154 +470,166 @@ class LaplaceValues:
 
     def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
         """Return the log density, and the latent values and dual coefficients of a draw."""
-        model, n, f = self.model, len(self.model.y), self.point.extra["f"]
+        model, f = self.model, self.point.extra["f"]
         if self.slopes is not None:
-            f = f + (theta - self.point.position) @ self.slopes
+            f = f + np.tensordot(theta - self.point.position, self.slopes, axes=1)
+        log_evidence, a = -np.inf, np.zeros_like(f)
         if is_within_range(theta):
-            try:
-                K = model.kernel.gram(theta, model.X, out=model.workspace.take("gram", n))
-                scratch = model.workspace.take("factor", n)
-                near = (f, self.point.extra["gain"])
-                log_evidence, a, f = laplace_evidence(K, model.y, near, scratch)
-                recorded = {"latent": f[self.rows], "dual_coef": a}
+            with suppress(NumericalError):
+                K, scratch = model.grams(theta), model.scratch()
+                if model.n_functions == 1:
+                    near = (f, self.point.extra["gain"])
+                    log_evidence, a, f = laplace_evidence(K[0], model.Y, near, scratch[0])
+                else:
+                    log_evidence, a, f = softmax_evidence(K, model.Y, f, scratch)
+                recorded = {"latent": f[..., self.rows], "dual_coef": a}
                 return log_evidence + model.prior.log_density(theta), recorded
-            except NumericalError:
-                pass
-        return -np.inf, {"latent": np.zeros(len(self.rows)), "dual_coef": np.zeros(n)}
-
-
-def _outside(theta: Array, n: int) -> Point:
-    return no_density(theta, {name: np.zeros(n) for name in ("a", "q", "f", "gain", "K_q")})
-
-
-@dataclass(frozen=True)
-class Recorder:
-    """Name the parts of an evaluated point that a draw of a classifier keeps.
-
-    Attributes
-    ----------
-    model : HyperparameterPosterior
-    rows : ndarray of shape (k,), int
-        The rows whose latent values are monitored.
-    """
-
-    model: HyperparameterPosterior
-    rows: NDArray[np.int64]
-
-    def parameters(self, positions: Array) -> dict[str, Array]:
-        """Split positions (N, p) into named log parameters."""
-        return named_parameters(self.model.kernel, self.model.X.shape[1], positions)
-
-    def predicted(self, draws: Mapping[str, Array]) -> Array:
-        """Return the probabilities of target 1 at the modes of draws, at all rows (..., n)."""
-        return np.asarray(self.model.y - draws["dual_coef"])
-
-    def __call__(self, point: Point) -> Mapping[str, Array]:
-        """Return log parameters, log density, latent values and dual coefficients."""
-        model, extra, theta = self.model, point.extra, point.position
-        y, a = model.y, extra["a"]
-        variance = posterior_variance(y, a, extra["gain"], model.kernel.diagonal(theta, model.X))
-        correction = damped_correction(y, extra["f"], variance, a, extra["q"], extra["K_q"])
-        return {
-            **named_parameters(model.kernel, model.X.shape[1], theta),
-            "log_density": np.asarray(point.log_density),
-            "latent": extra["f"][self.rows],
-            "dual_coef": a,
-            "dual_correction": correction,
-        }
+        return log_evidence, {"latent": np.zeros_like(f[..., self.rows]), "dual_coef": a}
 
 
 # Predictions of a GP classifier: one draw after the other, blocks of rows within.
 #
-# Memory is a few n x n arrays and one block of rows, however many draws and rows there are.
-
-_BLOCK = 512  # rows predicted at a time
-
-
-class FunctionMoments(Protocol):
-    """Draws that say how f is distributed at new rows: `LatentDraws`, or draws of f itself."""
-
-    @property
-    def weights(self) -> Array | None:
-        """Of the draws, shape (S,), any sum; None where all count alike."""
-        ...
-
-    def moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield (rows, mean, variance) of f at rows of X, for every draw and block of rows."""
-        ...
+# Memory is a few n x n arrays (of several classes two stacks of them) and one block of rows,
+# however many draws and rows there are.
 
 
-@dataclass(frozen=True)
-class LatentDraws:
-    """What the latent function of each draw is computed from.
+@dataclass(frozen=True, eq=False)
+class ClassDraws(ABC):
+    """Draws given each of which the latent values of new rows are normal.
 
     Attributes
     ----------
     X : ndarray of shape (n, d)
         Standardised training inputs.
-    y : ndarray of shape (n,)
-        Training targets, 0.0 or 1.0.
     kernel : Kernel
-    theta : ndarray of shape (n_total, p)
-        Log parameters of the kernel, one row a draw.
-    dual_coef : ndarray of shape (n_total, n)
-        y - pi at the mode.
-    mean_coef : ndarray of shape (n_total, n) or None
-        Coefficients of the predictive mean: ``dual_coef``, or that plus its correction. None: the
-        correction is computed when it is needed.
-    weights : ndarray of shape (n_total,) or None
-        Of the draws, any sum.
+    theta : ndarray of shape (S, ..)
+        Log parameters of the kernels, one entry a draw.
+    dual_coef : ndarray of shape (S, n) or (S, C, n)
+        Coefficients of the mode, or of a drawn function, of two classes or of each of several.
+    weights : ndarray of shape (S,) or None
+        Of the draws, any sum; None where all count alike.
     memory : FactorMemory
         Where factors are kept from one prediction to the next.
     """
 
     X: Array
-    y: Array
     kernel: Kernel
     theta: Array
     dual_coef: Array
-    mean_coef: Array | None
-    weights: Array | None = None
-    memory: FactorMemory = field(default_factory=FactorMemory, compare=False, repr=False)
+    weights: Array | None = field(default=None, kw_only=True)
+    memory: FactorMemory = field(
+        default_factory=FactorMemory, compare=False, repr=False, kw_only=True
+    )
+    rows_at_once: ClassVar[int] = 512
+
+    @abstractmethod
+    def expected(self, mean: Array, spread: Array) -> Array:
+        """Probability of target 1, (m,), or of the classes, (m, C), at such latent values."""
+
+    @abstractmethod
+    def joint(self, i: int, X: Array) -> tuple[Array, Array]:
+        """Mean (k m,) and covariance of k functions at rows X (m, d), by draw ``i``."""
+
+    @abstractmethod
+    def _at(self, i: int, factors: tuple[Array, ...], X: Array) -> tuple[Array, Array]:
+        """Mean and spread, as `moments`, at a block of rows."""
+
+    @abstractmethod
+    def _solve(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
+        """Return what all predictions by draw ``i`` need."""
 
     def moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield (rows, mean, variance) of f at rows of X, for every draw and block.
+        """Yield (rows, mean, spread) of f at rows of X, for every draw and block of rows.
 
-        Notes
-        -----
-        Mean k'(a + t q), variance k** - |L^-1 W^.5 k|^2: k'R k with R = W^.5 B^-1 W^.5, which is
-        safe where W vanishes. The paper's mean is k'a. One BLAS thread, so that the bits do not
-        depend on the machine's load.
+        Mean and variance, (m,) each; of several classes mean (m, C) and covariance (m, C, C). One
+        BLAS thread, so that the bits do not depend on the machine's load.
         """
-        with one_blas_thread():
-            yield from self._moments(X)
-
-    def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
         scratch = Workspace()
-        for i, theta in enumerate(self.theta):
-            inverse, root_weights, mean_coef = self.memory.get(
-                i,
-                len(self.theta),
-                lambda i=i: self._solve(i, scratch),  # type: ignore[misc]
-            )
-            for begin in range(0, len(X), _BLOCK):
-                rows = slice(begin, begin + _BLOCK)
-                cross = self.kernel.cross_gram(theta, X[rows], self.X)
-                V = multiply_lower(inverse, (cross * root_weights).T)
-                explained = np.einsum("ij,ij->j", V, V)
-                variance = self.kernel.diagonal(theta, X[rows]) - explained
-                yield rows, cross @ mean_coef, np.maximum(variance, 0.0)
+        with one_blas_thread():
+            for i in range(len(self.theta)):
+                factors = self._factors(i, scratch)
+                for begin in range(0, len(X), self.rows_at_once):
+                    rows = slice(begin, begin + self.rows_at_once)
+                    yield rows, *self._at(i, factors, X[rows])
+
+    def probabilities(self, X: Array) -> Array:
+        """Probabilities (m, C) of the classes, averaged over f and over draws (eq. 9)."""
+        count, total = np.zeros(len(X)), self._zeros(X)
+        for weight, rows, mean, spread in self._weighted(X):
+            count[rows] += weight
+            total[..., rows] += weight * self.expected(mean, spread).T
+        p = total / count
+        return np.column_stack([1.0 - p, p]) if p.ndim == 1 else np.ascontiguousarray(p.T)
+
+    def latent(self, X: Array) -> tuple[Array, Array]:
+        """Posterior mean and variance of f: mean of variances plus variance of means.
+
+        Both (m,) for two classes, else (m, C).
+        """
+        count, mean, between, within = np.zeros(len(X)), *(self._zeros(X) for _ in range(3))
+        for weight, rows, m, spread in self._weighted(X):
+            count[rows] += weight
+            step = m.T - mean[..., rows]
+            mean[..., rows] += step * weight / count[rows]
+            between[..., rows] += weight * step * (m.T - mean[..., rows])
+            own = spread if m.ndim == 1 else np.diagonal(spread, axis1=1, axis2=2)
+            within[..., rows] += weight * own.T
+        return mean.T, ((within + between) / count).T
+
+    def _zeros(self, X: Array) -> Array:
+        return np.zeros((*self.dual_coef.shape[1:-1], len(X)))
+
+    def _factors(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
+        return self.memory.get(i, len(self.theta), lambda: self._solve(i, scratch))
+
+    def _weighted(self, X: Array) -> Iterator[tuple[float, slice, Array, Array]]:
+        """`moments`, the weight of the draw first."""
+        draw = -1
+        for rows, mean, spread in self.moments(X):
+            draw += rows.start == 0
+            weight = 1.0 if self.weights is None else float(self.weights[draw])
+            yield weight, rows, mean, spread
+
+
+@dataclass(frozen=True, eq=False)
+class LatentDraws(ClassDraws):
+    """What the latent function of each draw is computed from; ``theta`` is of shape (S, p).
+
+    Mean k'(a + t q), variance k** - |L^-1 W^.5 k|^2: k'R k with R = W^.5 B^-1 W^.5, which is safe
+    where W vanishes. The paper's mean is k'a.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+        Training targets, 0.0 or 1.0.
+    mean_coef : ndarray of shape (S, n) or None
+        Coefficients of the predictive mean: ``dual_coef``, or that plus its correction. None: the
+        correction is computed when it is needed.
+    """
+
+    y: Array
+    mean_coef: Array | None
+
+    def expected(self, mean: Array, spread: Array) -> Array:
+        """Probability of target 1, (m,)."""
+        return expected_logistic(mean, spread)
 
     def joint(self, i: int, X: Array) -> tuple[Array, Array]:
         """Mean (m,) and covariance (m, m) of f at rows X (m, d), by draw ``i``."""
-        n, scratch = len(self.theta), Workspace()
-        inverse, root_weights, mean_coef = self.memory.get(i, n, lambda: self._solve(i, scratch))
+        inverse, root_weights, mean_coef = self._factors(i, Workspace())
         cross = self.kernel.cross_gram(self.theta[i], X, self.X)
         V = multiply_lower(inverse, (cross * root_weights).T)
         return cross @ mean_coef, self.kernel.gram(self.theta[i], X) - V.T @ V
 
-    def _solve(self, i: int, scratch: Workspace) -> tuple[Array, Array, Array]:
-        """Inverse factor of B, W^.5 and the coefficients of the mean, of one draw."""
+    def _at(self, i: int, factors: tuple[Array, ...], X: Array) -> tuple[Array, Array]:
+        inverse, root_weights, mean_coef = factors
+        cross = self.kernel.cross_gram(self.theta[i], X, self.X)
+        V = multiply_lower(inverse, (cross * root_weights).T)
+        variance = self.kernel.diagonal(self.theta[i], X) - np.einsum("ij,ij->j", V, V)
+        return cross @ mean_coef, np.maximum(variance, 0.0)
+
+    def _solve(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
+        """Inverse factor of B, W^.5 and the coefficients of the mean."""
         n, a = len(self.y), self.dual_coef[i]
         K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", n))
         factor = inverse_factor(K, a, self.y, scratch.take("factor", n))
@@ -552,114 +638,76 @@ class LatentDraws:
         return (*factor, a + correction_at_mode(K, a, self.y, *factor))
 
 
-# Whole functions, not moments of single rows: values at several rows together.
+@dataclass(frozen=True, eq=False)
+class SoftmaxDraws(ClassDraws):
+    """What the functions of several classes of each draw are computed from.
 
-_HYPERPARAMETERS: Final = 16  # draws of them that functions are drawn from
-# Of the largest variance, added to covariances so that most have a factor: far below a curve.
-_BLUR: Final = 1e-6
+    ``theta`` (S, C, p) or (S, 1, p) are of the kernel of each class, or of the one that all share.
 
+    Attributes
+    ----------
+    y : ndarray of shape (n,), int
+        Codes of the classes, from 0 to C - 1.
+    mean_coef : ndarray of shape (S, C, n) or None
+        As of `LatentDraws`.
+    """
 
-class JointDraws(Protocol):
-    """Draws that say how values of f at new rows go together."""
+    y: NDArray[np.int64]
+    mean_coef: Array | None
+    rows_at_once: ClassVar[int] = 256
 
-    @property
-    def theta(self) -> Array:
-        """Log parameters, one row a draw."""
-        ...
-
-    @property
-    def weights(self) -> Array | None:
-        """Of the draws, shape (S,), any sum; None where all count alike."""
-        ...
+    def expected(self, mean: Array, spread: Array) -> Array:
+        """Probabilities of the classes, (m, C)."""
+        return expected_softmax(mean, spread)
 
     def joint(self, i: int, X: Array) -> tuple[Array, Array]:
-        """Mean (k m,) and covariance of k functions at rows X (m, d), by draw ``i``."""
-        ...
+        """Mean (C m,) and covariance of f of all classes at rows X (m, d), by draw ``i``.
 
+        As in `latent_covariance`, of all pairs of rows.
+        """
+        theta, m = self.theta[i], len(X)
+        roots, inverses, M, mean_coef = self._factors(i, Workspace())
+        cross = np.stack([self.kernel.cross_gram(own, X, self.X) for own in theta])
+        mean = np.matmul(cross, mean_coef[:, :, np.newaxis])[:, :, 0]
+        shared, own = [], np.zeros((len(roots), m, len(roots), m))
+        for c, root in enumerate(roots):
+            weighted = root[:, np.newaxis] * cross[c % len(cross)].T
+            solved = inverses[c] @ weighted
+            own[c, :, c] = self.kernel.gram(theta[c % len(theta)], X) - weighted.T @ solved
+            shared.append(solve_lower(M, root[:, np.newaxis] * solved))
+        together = np.hstack(shared)
+        return mean.ravel(), own.reshape(mean.size, mean.size) + together.T @ together
 
-def sample_functions(
-    draws: Sequence[JointDraws],
-    weights: Sequence[float],
-    parts: Sequence[Array],
-    n_draws: int,
-    rng: np.random.Generator,
-) -> list[Array]:
-    """Draw f at parts of rows X (m, d), shape (n_draws, k m) each.
+    def _at(self, i: int, factors: tuple[Array, ...], X: Array) -> tuple[Array, Array]:
+        roots, inverses, M, mean_coef = factors
+        cross = np.stack([self.kernel.cross_gram(own, X, self.X) for own in self.theta[i]])
+        variance = np.stack([self.kernel.diagonal(own, X) for own in self.theta[i]])
+        mean = np.matmul(cross, mean_coef[:, :, np.newaxis])[:, :, 0].T
+        return mean, latent_covariance(Curvature(roots, inverses, M, np.nan), cross, variance)
 
-    ``draws`` are those of each kernel, ``weights`` the kernels'. Sixteen draws of the
-    hyperparameters at most are met, by systematic resampling; parts are independent given these.
-    """
-    pairs: list[tuple[JointDraws, int]] = []
-    shares: list[float] = []
-    for own, weight in zip(draws, weights, strict=True):
-        each = np.ones(len(own.theta)) if own.weights is None else own.weights
-        pairs += [(own, i) for i in range(len(each))]
-        shares += (weight * each / each.sum()).tolist()
-    n_met = min(_HYPERPARAMETERS, n_draws)
-    at = (rng.random() + np.arange(n_met)) / n_met
-    met = np.minimum(np.searchsorted(np.cumsum(shares), at), len(pairs) - 1)
-    sizes = np.bincount(np.arange(n_draws) * n_met // n_draws)
-    counts = np.bincount(met, sizes).astype(np.int64)
-    found: list[list[Array]] = [[] for _ in parts]
-    with one_blas_thread():
-        for j in np.flatnonzero(counts):
-            own, i = pairs[j]
-            for values, X in zip(found, parts, strict=True):
-                mean, covariance = own.joint(i, X)
-                noise = rng.standard_normal((counts[j], len(mean)))
-                values.append(mean + noise @ _root(covariance).T)
-    return [np.concatenate(values) for values in found]
-
-
-def _root(covariance: Array) -> Array:
-    """Return R with R R' the covariance (m, m), but for what is rounding in it; it may change."""
-    covariance.flat[:: len(covariance) + 1] += _BLUR * max(float(covariance.diagonal().max()), 0.0)
-    try:
-        return np.tril(factorise(np.array(covariance, order="F")))
-    except NumericalError:  # far smaller than the prior it came from: rounding made it indefinite
-        values, vectors = np.linalg.eigh(covariance)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
-def mean_success_probability(draws: FunctionMoments, X: Array) -> Array:
-    """Probability of target 1, averaged over the latent value and over draws (eq. 9)."""
-    count, total = np.zeros(len(X)), np.zeros(len(X))
-    for weight, rows, mean, variance in weighted_moments(draws, X):
-        count[rows] += weight
-        total[rows] += weight * expected_logistic(mean, variance)
-    return total / count
-
-
-def latent_moments(draws: FunctionMoments, X: Array) -> tuple[Array, Array]:
-    """Posterior mean and variance of f: mean of variances plus variance of means."""
-    count = np.zeros(len(X))
-    mean, spread, variance = np.zeros(len(X)), np.zeros(len(X)), np.zeros(len(X))
-    for weight, rows, m, v in weighted_moments(draws, X):
-        count[rows] += weight
-        step = m - mean[rows]
-        mean[rows] += step * weight / count[rows]
-        spread[rows] += weight * step * (m - mean[rows])
-        variance[rows] += weight * v
-    return mean, (variance + spread) / count
-
-
-def weighted_moments(
-    draws: FunctionMoments, X: Array
-) -> Iterator[tuple[float, slice, Array, Array]]:
-    """Yield (weight of the draw, rows, mean, variance) of f at rows of X, by draw and block."""
-    draw = -1
-    for rows, mean, variance in draws.moments(X):
-        draw += rows.start == 0
-        weight = 1.0 if draws.weights is None else float(draws.weights[draw])
-        yield weight, rows, mean, variance
+    def _solve(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
+        """Parts of the curvature, and the coefficients of the mean."""
+        theta, a = self.theta[i], self.dual_coef[i]
+        n_classes, n = a.shape
+        Y, K = one_hot(self.y, n_classes), scratch.take_stack("grams", len(theta), n)
+        for c, own in enumerate(theta):
+            self.kernel.gram(own, self.X, out=K[c])
+        proba = np.maximum(Y - a, 0.0)
+        factors = curvature(K, proba, scratch.take_stack("inverses", n_classes, n))
+        parts = (factors.roots, factors.inverses, factors.M)
+        if self.mean_coef is not None:
+            return (*parts, self.mean_coef[i])
+        products = scratch.take_stack("products", n_classes, n)
+        q = first_order_step(K, factors, proba, products)[1]
+        return (*parts, a + correction_at(K, Y, multiply(K, a), a, q, factors))
 
 
 # Compiling the loops that Gaussian processes use, before the user waits for them unawares.
 
 
-def compile_loops(tell: Callable[[str], None]) -> None:
+def compile_loops(tell: Callable[[str], None], *, is_several: bool = False) -> None:
     """Compile or do nothing; ``tell`` is told a line first if there is something to compile."""
-    compile_first(tell, compile_now)
+    compile_first(tell, compile_now, *([compile_softmax_now] if is_several else []))
 
 
 def compile_now() -> None:
@@ -670,3 +718,9 @@ def compile_now() -> None:
         model = HyperparameterPosterior(X, y, kernel, prior)
         model.evaluate(prior.mean)
         kernel.cross_gram(prior.mean, X[:2], X)
+
+
+def compile_softmax_now() -> None:
+    """Solve a tiny problem with every loop of several classes."""
+    n_classes, n = 3, 6
+    fit_softmax(np.stack([np.eye(n)] * n_classes), np.eye(n_classes)[:, np.arange(n) % n_classes])

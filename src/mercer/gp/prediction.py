@@ -16,9 +16,9 @@ from mercer.errors import DataError
 from mercer.estimation.base import NumberPredictions, by_partition
 from mercer.estimation.run import check_choice, check_count
 from mercer.gp.averaging import Few, KernelFit, choose_few, mixed_moments
+from mercer.gp.base import sample_functions
 from mercer.gp.contamination import with_errors
 from mercer.gp.gaussian import FunctionDraws, NoiseOfRows, function_draws
-from mercer.gp.laplace import sample_functions
 from mercer.kernels.names import kernel_named
 from mercer.posterior.predictive import StudentMixture
 from mercer.random import entropy_of

@@ -1,11 +1,11 @@
-"""GP classification of several classes: Laplace's approximation, hyperposterior, predictions."""
+"""Laplace's approximation for a GP classifier of several classes, and averages of the softmax."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,32 +15,20 @@ from scipy.special import ndtri, softmax
 from scipy.stats import qmc
 
 from mercer.errors import NumericalError
-from mercer.gp.hyperparameters import (
-    NormalPrior,
-    is_within_range,
-    no_density,
-    paper_start,
-)
 from mercer.gp.loops import add_products, add_weighted, column_sums, mirror, weighted_identity_plus
 from mercer.gp.loops import softmax_chord_steps as chord_steps
-from mercer.kernels.base import Kernel
 from mercer.likelihoods.logistic import (
     class_probabilities,
     expected_logistic,
-    one_hot,
     softmax_log_likelihood,
 )
 from mercer.numerics.cholesky import (
-    FactorMemory,
-    Workspace,
     factorise,
     invert_factored,
     invert_lower,
-    one_blas_thread,
     solve_factored,
     solve_lower,
 )
-from mercer.sampling.sampler import Point
 
 Array = NDArray[np.float64]
 
@@ -172,10 +160,9 @@ def fit_softmax(
     proba = class_probabilities(f)
     if not np.abs(Y - proba - a).max() <= _STATIONARY * max(1.0, np.abs(f).max()):
         raise NumericalError(_NO_MODE)
-    s2 = _slope(factors, proba, products)
+    s2, q = first_order_step(K, factors, proba, products)
     log_det = factors.log_det - float(np.sum(s2 * (f - factor_f)))
     log_evidence = softmax_log_likelihood(Y, f) - 0.5 * float(np.sum(a * f)) - log_det
-    q = s2 - factors.solve(_multiply(K, s2))
     return SoftmaxFit(log_evidence, a, q, f, _adjoint(len(K), factors, products, a, q))
 
 
@@ -252,8 +239,8 @@ def _find_mode(
     factors = curvature(K, proba, scratch)
     if start is not None:
         b = proba * (start - np.sum(proba * start, axis=0)) + Y - proba
-        a = b - factors.solve(_multiply(K, b))
-        f = _multiply(K, a)
+        a = b - factors.solve(multiply(K, b))
+        f = multiply(K, a)
     for _ in range(_MAX_SETS):
         error, _ = chord_steps(K, *_parts(factors), Y, a, f, tolerance, _MAX_STEPS, _MEMORY)
         if not np.isfinite(error):
@@ -268,9 +255,17 @@ def _parts(factors: Curvature) -> tuple[Array, Array, Array]:
     return factors.inverses, factors.roots, factors.M.T
 
 
-def _multiply(K: Array, b: Array) -> Array:
+def multiply(K: Array, b: Array) -> Array:
     """K_c b_c."""
     return np.asarray(np.matmul(K, b[:, :, np.newaxis])[:, :, 0])
+
+
+def first_order_step(
+    K: Array, factors: Curvature, proba: Array, products: Array
+) -> tuple[Array, Array]:
+    """Return s2 and q; ``products`` becomes the stack of V_c'."""
+    s2 = _slope(factors, proba, products)
+    return s2, s2 - factors.solve(multiply(K, s2))
 
 
 def _slope(factors: Curvature, proba: Array, products: Array) -> Array:
@@ -452,325 +447,4 @@ def damped_correction(
 def correction_at(K: Array, Y: Array, f: Array, a: Array, q: Array, factors: Curvature) -> Array:
     """Return `damped_correction` of a mode f = K a from the factors there."""
     covariance = latent_covariance(factors, K, np.diagonal(K, axis1=1, axis2=2))
-    return damped_correction(Y, f, covariance, a, q, _multiply(K, q))
-
-
-# The posterior of the hyperparameters for several classes: Laplace's evidence times a prior.
-
-
-@dataclass(frozen=True)
-class SoftmaxPosterior:
-    """log p(theta | y) up to a constant, theta the log parameters of all kernels.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised inputs.
-    y : ndarray of shape (n,), int
-        Codes of the classes, from 0 to ``n_classes`` - 1.
-    n_classes : int
-        C, two or more.
-    kernel : Kernel
-    kernel_prior : NormalPrior
-        Over the log parameters of one kernel; the same for every class, and independent.
-    is_shared : bool
-        Whether all classes have one kernel in common. Else theta holds the log parameters of the
-        kernel of the first class, then those of the second, and so on.
-    """
-
-    X: Array
-    y: NDArray[np.int64]
-    n_classes: int
-    kernel: Kernel
-    kernel_prior: NormalPrior
-    is_shared: bool = False
-    workspace: Workspace = field(default_factory=Workspace, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        n_parameters = self.kernel.n_parameters(self.X.shape[1])
-        if self.kernel_prior.mean.shape != (n_parameters,):
-            raise ValueError(
-                f"a prior of {len(self.kernel_prior.mean)} parameters for a kernel of "
-                f"{n_parameters}"
-            )
-
-    @property
-    def n_kernels(self) -> int:
-        """How many kernels there are: one, or one for each class."""
-        return 1 if self.is_shared else self.n_classes
-
-    @property
-    def prior(self) -> NormalPrior:
-        """Of all log parameters."""
-        one, times = self.kernel_prior, self.n_kernels
-        return NormalPrior(np.tile(one.mean, times), np.tile(one.std, times))
-
-    @property
-    def starts(self) -> tuple[Array, ...]:
-        """The paper's start for every kernel, whatever the prior."""
-        return (np.tile(paper_start(self.X.shape[1], self.kernel), self.n_kernels),)
-
-    def evaluate(self, theta: Array, near: Array | None = None) -> Point:
-        """Log density, gradient, and what a draw records, at theta of shape (n_kernels p,).
-
-        ``near`` is as of the protocol.
-        Where the evidence cannot be computed the log density is -inf, so that no sampler goes
-        there: at log parameters beyond 40, and at most signal variances beyond about e^18.
-        """
-        if not is_within_range(theta):
-            return self._outside(theta)
-        n = len(self.y)
-        scratch = tuple(
-            self.workspace.take_stack(name, self.n_classes, n) for name in ("factors", "products")
-        )
-        try:
-            K = self.grams(theta)
-            Y = one_hot(self.y, self.n_classes)
-            fit = fit_softmax(K, Y, (scratch[0], scratch[1]), near)
-        except NumericalError:
-            return self._outside(theta)
-        parts = zip(self.split(theta), K, fit.adjoint, strict=True)
-        gradient = [self.kernel.gradient(own, self.X, K_c, A) for own, K_c, A in parts]
-        prior = self.prior
-        return Point(
-            position=theta,
-            log_density=fit.log_evidence + prior.log_density(theta),
-            gradient=np.concatenate(gradient) + prior.gradient(theta),
-            extra={"a": fit.a, "q": fit.q, "f": fit.f},
-        )
-
-    def split(self, theta: Array) -> Array:
-        """Log parameters of each kernel, shape (n_kernels, p)."""
-        return theta.reshape(self.n_kernels, -1)
-
-    def grams(self, theta: Array) -> Array:
-        """Gram matrices of the kernels, (n_kernels, n, n), in scratch memory."""
-        K = self.workspace.take_stack("grams", self.n_kernels, len(self.y))
-        for own, out in zip(self.split(theta), K, strict=True):
-            self.kernel.gram(own, self.X, out=out)
-        return K
-
-    def values(self, point: Point, slopes: Array | None, rows: NDArray[np.int64]) -> SoftmaxValues:
-        """Return what evaluates the log density alone, in the region around ``point``."""
-        return SoftmaxValues(self, point, slopes, rows)
-
-    def _outside(self, theta: Array) -> Point:
-        shape = (self.n_classes, len(self.y))
-        return no_density(theta, {name: np.zeros(shape) for name in ("a", "q", "f")})
-
-
-@dataclass(frozen=True)
-class SoftmaxValues:
-    """The log density of `SoftmaxPosterior` without its gradient.
-
-    Attributes
-    ----------
-    model : SoftmaxPosterior
-    point : Point
-        Modes are sought from the one here,
-    slopes : ndarray of shape (p, C, n) or None
-        and from how it changes with the hyperparameters.
-    rows : ndarray of shape (k,), int
-        The rows whose latent values are recorded.
-    """
-
-    model: SoftmaxPosterior
-    point: Point
-    slopes: Array | None
-    rows: NDArray[np.int64]
-
-    def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
-        """Return the log density, and the latent values and dual coefficients of a draw."""
-        model, f = self.model, self.point.extra["f"]
-        n_classes, n = f.shape
-        if self.slopes is not None:
-            moved = np.tensordot(theta - self.point.position, self.slopes, axes=1)
-            f = f + moved
-        if is_within_range(theta):
-            scratch = model.workspace.take_stack("factors", n_classes, n)
-            try:
-                K, Y = model.grams(theta), one_hot(model.y, n_classes)
-                log_evidence, a, f = softmax_evidence(K, Y, f, scratch)
-                recorded = {"latent": f[:, self.rows], "dual_coef": a}
-                return log_evidence + model.prior.log_density(theta), recorded
-            except NumericalError:
-                pass
-        nothing = {"latent": np.zeros((n_classes, len(self.rows))), "dual_coef": np.zeros_like(f)}
-        return -np.inf, nothing
-
-
-@dataclass(frozen=True)
-class SoftmaxRecorder:
-    """Name the parts of an evaluated point that a draw keeps.
-
-    Attributes
-    ----------
-    model : SoftmaxPosterior
-    rows : ndarray of shape (k,), int
-        The rows whose latent values are monitored.
-    """
-
-    model: SoftmaxPosterior
-    rows: NDArray[np.int64]
-
-    def predicted(self, draws: Mapping[str, Array]) -> Array:
-        """Return the probabilities of the classes at the modes of draws, (..., C, n)."""
-        return np.asarray(one_hot(self.model.y, self.model.n_classes) - draws["dual_coef"])
-
-    def __call__(self, point: Point) -> Mapping[str, Array]:
-        """Return log parameters (n_kernels, p), log density, latent values, dual coefficients.
-
-        The length of the correction needs the covariance of the latent values at every row, which
-        costs about one gradient.
-        """
-        f = point.extra["f"]
-        return {
-            "theta": self.model.split(point.position),
-            "log_density": np.asarray(point.log_density),
-            "latent": f[:, self.rows],
-            "dual_coef": point.extra["a"],
-            "dual_correction": self._correction(point),
-        }
-
-    def _correction(self, point: Point) -> Array:
-        model, extra = self.model, point.extra
-        if not np.isfinite(point.log_density):
-            return np.zeros_like(extra["q"])
-        K, f, q = model.grams(point.position), extra["f"], extra["q"]
-        scratch = model.workspace.take_stack("factors", model.n_classes, len(model.y))
-        factors = curvature(K, class_probabilities(f), scratch)
-        return correction_at(K, one_hot(model.y, model.n_classes), f, extra["a"], q, factors)
-
-
-# Predictions for several classes: one draw after the other, blocks of rows within.
-#
-# Memory is two stacks of C n x n arrays and one block of rows, however many draws and rows there
-# are.
-
-_BLOCK = 256  # rows predicted at a time
-
-
-@dataclass(frozen=True)
-class SoftmaxDraws:
-    """What the latent functions of each draw are computed from.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised training inputs.
-    y : ndarray of shape (n,), int
-        Codes of the classes, from 0 to C - 1.
-    kernel : Kernel
-    theta : ndarray of shape (n_total, C, p) or (n_total, 1, p)
-        Log parameters of the kernel of each class, or of the one that all share.
-    dual_coef : ndarray of shape (n_total, C, n)
-        Y - pi at the mode.
-    mean_coef : ndarray of shape (n_total, C, n) or None
-        Coefficients of the predictive mean: ``dual_coef``, or that plus its correction. None: the
-        correction is computed when it is needed.
-    weights : ndarray of shape (n_total,) or None
-        Of the draws, any sum.
-    memory : FactorMemory
-        Where factors are kept from one prediction to the next.
-    """
-
-    X: Array
-    y: NDArray[np.int64]
-    kernel: Kernel
-    theta: Array
-    dual_coef: Array
-    mean_coef: Array | None
-    weights: Array | None = None
-    memory: FactorMemory = field(default_factory=FactorMemory, compare=False, repr=False)
-
-    def moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield (rows, mean (m, C), covariance (m, C, C)) of f at rows of X, by draw and block.
-
-        One BLAS thread, so that the bits do not depend on the machine's load.
-        """
-        with one_blas_thread():
-            yield from self._moments(X)
-
-    def _moments(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
-        scratch, kernel = Workspace(), self.kernel
-        for i, theta in enumerate(self.theta):
-            roots, inverses, M, mean_coef = self.memory.get(
-                i,
-                len(self.theta),
-                lambda i=i: self._solve(i, scratch),  # type: ignore[misc]
-            )
-            factors = Curvature(roots, inverses, M, np.nan)
-            for begin in range(0, len(X), _BLOCK):
-                rows = slice(begin, begin + _BLOCK)
-                cross = np.stack([kernel.cross_gram(own, X[rows], self.X) for own in theta])
-                variance = np.stack([kernel.diagonal(own, X[rows]) for own in theta])
-                mean = np.matmul(cross, mean_coef[:, :, np.newaxis])[:, :, 0].T
-                yield rows, mean, latent_covariance(factors, cross, variance)
-
-    def joint(self, i: int, X: Array) -> tuple[Array, Array]:
-        """Mean (C m,) and covariance of f of all classes at rows X (m, d), by draw ``i``.
-
-        As in `latent_covariance`, of all pairs of rows.
-        """
-        scratch, theta, m = Workspace(), self.theta[i], len(X)
-        roots, inverses, M, mean_coef = self.memory.get(
-            i, len(self.theta), lambda: self._solve(i, scratch)
-        )
-        cross = np.stack([self.kernel.cross_gram(own, X, self.X) for own in theta])
-        mean = np.matmul(cross, mean_coef[:, :, np.newaxis])[:, :, 0]
-        shared, own = [], np.zeros((len(roots), m, len(roots), m))
-        for c, root in enumerate(roots):
-            weighted = root[:, np.newaxis] * cross[c % len(cross)].T
-            solved = inverses[c] @ weighted
-            own[c, :, c] = self.kernel.gram(theta[c % len(theta)], X) - weighted.T @ solved
-            shared.append(solve_lower(M, root[:, np.newaxis] * solved))
-        together = np.hstack(shared)
-        return mean.ravel(), own.reshape(mean.size, mean.size) + together.T @ together
-
-    def _solve(self, i: int, scratch: Workspace) -> tuple[Array, Array, Array, Array]:
-        """Parts of the curvature, and the coefficients of the mean, of one draw."""
-        theta, a = self.theta[i], self.dual_coef[i]
-        n_classes, n = a.shape
-        Y, K = one_hot(self.y, n_classes), scratch.take_stack("grams", len(theta), n)
-        for c, own in enumerate(theta):
-            self.kernel.gram(own, self.X, out=K[c])
-        proba = np.maximum(Y - a, 0.0)
-        factors = curvature(K, proba, scratch.take_stack("inverses", n_classes, n))
-        parts = (factors.roots, factors.inverses, factors.M)
-        if self.mean_coef is not None:
-            return (*parts, self.mean_coef[i])
-        s2 = _slope(factors, proba, scratch.take_stack("products", n_classes, n))
-        q = s2 - factors.solve(_multiply(K, s2))
-        return (*parts, a + correction_at(K, Y, _multiply(K, a), a, q, factors))
-
-
-def mean_class_probabilities(draws: SoftmaxDraws, X: Array) -> Array:
-    """Probabilities of the classes (m, C), averaged over latent values and over draws."""
-    count, total = np.zeros((len(X), 1)), np.zeros((len(X), draws.dual_coef.shape[1]))
-    for weight, rows, mean, covariance in _weighted_moments(draws, X):
-        count[rows] += weight
-        total[rows] += weight * expected_softmax(mean, covariance)
-    return total / count
-
-
-def latent_moments(draws: SoftmaxDraws, X: Array) -> tuple[Array, Array]:
-    """Posterior mean and variance of f, (m, C): mean of variances plus variance of means."""
-    shape = (len(X), draws.dual_coef.shape[1])
-    count = np.zeros((len(X), 1))
-    mean, spread, variance = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    for weight, rows, m, covariance in _weighted_moments(draws, X):
-        count[rows] += weight
-        step = m - mean[rows]
-        mean[rows] += step * weight / count[rows]
-        spread[rows] += weight * step * (m - mean[rows])
-        variance[rows] += weight * np.diagonal(covariance, axis1=1, axis2=2)
-    return mean, (variance + spread) / count
-
-
-def _weighted_moments(draws: SoftmaxDraws, X: Array) -> Iterator[tuple[float, slice, Array, Array]]:
-    """Yield (weight of the draw, rows, mean, covariance) of f at rows of X, by draw and block."""
-    draw = -1
-    for rows, mean, covariance in draws.moments(X):
-        draw += rows.start == 0
-        weight = 1.0 if draws.weights is None else float(draws.weights[draw])
-        yield weight, rows, mean, covariance
+    return damped_correction(Y, f, covariance, a, q, multiply(K, q))

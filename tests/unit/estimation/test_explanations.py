@@ -66,7 +66,7 @@ def model(request):
 
 def many(model, rows, monkeypatch, n=4000):
     monkeypatch.setattr(inspection, "_N_DRAWS", n)
-    monkeypatch.setattr("mercer.gp.laplace._HYPERPARAMETERS", 200)
+    monkeypatch.setattr("mercer.gp.base._HYPERPARAMETERS", 200)
     (found,) = drawn(model, [rows], np.random.default_rng(3))
     return found
 
@@ -405,7 +405,7 @@ def test_an_unfitted_model_is_refused():
 
 
 def test_functions_that_are_certain_but_for_rounding_are_drawn():
-    from mercer.gp.laplace import sample_functions
+    from mercer.gp.base import sample_functions
 
     class Certain:
         theta, weights = np.zeros((2, 1)), None

@@ -3,13 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp import exact as predict
 from mercer.gp.exact import (
     ExactDraws,
     draw_probabilities,
     laplace_weights,
 )
-from mercer.gp.laplace import mean_success_probability as success_probability
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import expected_logistic
 from support.exact_cases import gram
@@ -27,7 +25,7 @@ def made() -> tuple[ExactDraws, np.ndarray]:
 def direct(draws: ExactDraws, X: np.ndarray) -> np.ndarray:
     """Probabilities of every draw, by plain solves."""
     rows = []
-    for theta, coef in zip(draws.theta, draws.coef, strict=True):
+    for theta, coef in zip(draws.theta, draws.dual_coef, strict=True):
         K, k = gram(theta, draws.X), plain_gram(theta, draws.X, X)
         variance = np.exp(theta[0]) - np.einsum("ij,ij->j", k, np.linalg.solve(K, k))
         rows.append(expected_logistic(k.T @ coef, variance))
@@ -37,10 +35,10 @@ def direct(draws: ExactDraws, X: np.ndarray) -> np.ndarray:
 def test_against_plain_solves_in_any_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     draws, X = made()
     for block in (512, 11, 4, 1):
-        monkeypatch.setattr(predict, "_BLOCK", block)
+        monkeypatch.setattr(ExactDraws, "rows_at_once", block)
         found = np.array(list(draw_probabilities(draws, X)))
         np.testing.assert_allclose(found, direct(draws, X), atol=1e-6)
-    np.testing.assert_allclose(success_probability(draws, X), found.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(draws.probabilities(X)[:, 1], found.mean(axis=0), rtol=1e-12)
 
 
 def test_weights() -> None:

@@ -9,7 +9,8 @@ from sklearn.datasets import make_friedman1
 
 from mercer import GPRegressor
 from mercer.gp import fitting
-from mercer.gp.fitting import GPSettings, fit_gp
+from mercer.gp.classification import ClassTask
+from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.hyperparameters import kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
 from mercer.kernels.stationary import SquaredExponentialARD
@@ -20,9 +21,13 @@ _OPTIONS = RunOptions(12, 8, 2, 1, 5, progress=False)
 _NAMES = ("x0", "x1")
 
 
+def fit_gp(X: np.ndarray, y: np.ndarray, settings: GPSettings) -> FittedGP:
+    return ClassTask(X, y, ("0", "1"), is_shared=False).fit(settings, _OPTIONS, _NAMES)
+
+
 def test_draws_hold_what_predictions_need() -> None:
     X, y = problem(35, 2)
-    draws = fit_gp(X, y, GPSettings("hmc", "wide", None, None), _OPTIONS, _NAMES).draws
+    draws = fit_gp(X, y, GPSettings("hmc", "wide", None, None)).draws
     shapes = {name: values.shape[2:] for name, values in draws.variables.items()}
     assert shapes == {
         "log_signal_variance": (), "log_weight": (2,), "log_density": (), "latent": (20,),
@@ -44,14 +49,14 @@ def test_draws_hold_what_predictions_need() -> None:
 def test_few_rows_are_all_monitored() -> None:
     X, y = problem(9, 2)
     settings = GPSettings("hmc", "paper", 3, 0.1)
-    fitted = fit_gp(X, y, settings, _OPTIONS, _NAMES)
+    fitted = fit_gp(X, y, settings)
     assert fitted.draws.variables["latent"].shape == (2, 12, 9)
     assert (fitted.draws.stats["n_leapfrog"] == 3).all()
 
 
 def test_map_is_one_point_without_spread() -> None:
     X, y = problem(20, 2)
-    fitted = fit_gp(X, y, GPSettings("map", "wide", None, None), _OPTIONS, _NAMES)
+    fitted = fit_gp(X, y, GPSettings("map", "wide", None, None))
     assert fitted.draws.n_total == 1
     assert fitted.draws.stats == {}
     assert fitted.diagnostics.acceptance_rate is None

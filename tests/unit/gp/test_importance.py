@@ -19,10 +19,13 @@ import mercer
 from mercer import GPClassifier, GPRegressor
 from mercer.gp.fitting import GPSettings as Settings
 from mercer.gp.fitting import RegressionSettings, _diagnosed, fit_posterior
-from mercer.gp.gaussian import RegressionRecorder
-from mercer.gp.hyperparameters import HyperparameterTarget, find_maximum, kernel_prior
+from mercer.gp.hyperparameters import (
+    HyperparameterTarget,
+    Recorder,
+    find_maximum,
+    kernel_prior,
+)
 from mercer.gp.laplace import HyperparameterPosterior
-from mercer.gp.softmax import SoftmaxPosterior
 from mercer.kernels.names import kernel_named
 from mercer.posterior.diagnostics import flat_weights, monte_carlo_errors
 from mercer.sampling import importance
@@ -55,7 +58,7 @@ def posteriors() -> dict[str, HyperparameterTarget]:
     settings = Settings("importance", "wide", None, None)
     return {
         "logistic": HyperparameterPosterior(X, y, KERNEL, kernel_prior(3)),
-        "softmax": SoftmaxPosterior(Z, codes, 3, KERNEL, kernel_prior(4)),
+        "softmax": HyperparameterPosterior(Z, codes.astype(float), KERNEL, kernel_prior(4), 3),
         "gaussian": RegressionSettings(settings, None).posterior(R, t),
     }
 
@@ -207,7 +210,7 @@ def fit_three_times(folder: str) -> None:
 def test_the_stated_error_of_predictions_is_their_spread_over_seeds() -> None:
     """Forty runs: their spread at each row is known to 11 %, and rows go together."""
     case = grid_posterior(3)
-    recorder = RegressionRecorder(case.model, np.arange(12))
+    recorder = Recorder(case.model, np.arange(12))
     settings, predicted, stated = Settings("importance", "wide", None, None), [], []
     for seed in range(40):
         options = RunOptions(n_draws=10_000, n_warmup=1, n_chains=1, thin=1, entropy=seed)

@@ -8,9 +8,7 @@ import pytest
 from mercer.errors import UsageError
 from mercer.gp.hyperparameters import (
     check_prior,
-    class_labels,
     class_parameters,
-    class_shapes,
     class_thetas,
     input_weights,
     kernel_prior,
@@ -18,8 +16,10 @@ from mercer.gp.hyperparameters import (
     noise_prior,
     orders_of_alike,
     paper_start,
+    parameter_labels,
     places_of_weights,
     prior_start,
+    shapes_of_parameters,
     stacked_parameters,
 )
 from mercer.kernels.names import kernel_named
@@ -47,10 +47,10 @@ def test_names_of_several_classes_and_back(name: str, is_shared: bool) -> None:
     thetas = np.random.default_rng(0).standard_normal((5, n_kernels, kernel.n_parameters(3)))
     draws = [class_parameters(kernel, 3, theta) for theta in thetas]
     values = {key: np.array([draw[key] for draw in draws]) for key in draws[0]}
-    np.testing.assert_array_equal(class_thetas(kernel, 4, values, is_shared=is_shared), thetas)
-    shapes = class_shapes(kernel, 3, 4, is_shared=is_shared)
+    np.testing.assert_array_equal(class_thetas(kernel, n_kernels, values), thetas)
+    shapes = shapes_of_parameters(kernel, 3, n_kernels)
     assert {key: value.shape[1:] for key, value in values.items()} == shapes
-    labels = class_labels(kernel, ("a", "b", "c"), ("w", "x", "y", "z"), is_shared=is_shared)
+    labels = parameter_labels(kernel, ("a", "b", "c"), () if is_shared else ("w", "x", "y", "z"))
     assert {key: (len(label),) for key, label in labels.items()} == {
         key: shape for key, shape in shapes.items() if shape
     }

@@ -12,8 +12,7 @@ from mercer.gp.fitting import (
     fit_regression,
     make_sampler,
 )
-from mercer.gp.gaussian import RegressionRecorder
-from mercer.gp.hyperparameters import find_maximum
+from mercer.gp.hyperparameters import Recorder, find_maximum
 from mercer.sampling.driver import RunOptions
 from support.process_fits import CHAIN, standardised
 
@@ -100,7 +99,7 @@ def test_the_search_for_the_maximum_ends_with_the_time(
     assert f"max_seconds: {n_tried} of 4 starts" in search
     assert "max_seconds left no time for the curvature" in curvature
     assert next(ticks) < max(deadline, 0.0) + 7
-    recorder = RegressionRecorder(model, np.arange(3))
+    recorder = Recorder(model, np.arange(3))
     sampler = make_sampler("hmc", model, maximum, recorder)
     first = sampler.init(np.random.default_rng(0)).point
     np.testing.assert_array_equal(first.position, maximum.point.position)

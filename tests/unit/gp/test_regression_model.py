@@ -5,12 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mercer.gp.gaussian import (
-    NOISE_FLOOR,
-    RegressionPosterior,
-    RegressionRecorder,
-    whole_noise_variance,
-)
+from mercer.gp.gaussian import NOISE_FLOOR, RegressionPosterior, whole_noise_variance
+from mercer.gp.hyperparameters import Recorder
 from support.process_fits import process_posterior
 
 
@@ -52,7 +48,7 @@ def test_recorder_names_the_parts(log_noise: float | None) -> None:
     model = process_posterior(12, 2, log_noise=log_noise)
     theta = np.array([0.5, -1.0, -2.0, -1.0])[: 4 if log_noise is None else 3]
     point = model.evaluate(theta)
-    record = RegressionRecorder(model, np.array([2, 5]))(point)
+    record = Recorder(model, np.array([2, 5]))(point)
     assert (record["log_signal_variance"], record["log_noise_variance"]) == (0.5, -1.0)
     np.testing.assert_array_equal(record["log_weight"], [-1.0, -2.0])
     assert record["log_density"] == point.log_density

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer.gp.fitting import make_sampler, paper_hmc
-from mercer.gp.hyperparameters import find_maximum, kernel_prior, paper_start
-from mercer.gp.laplace import HyperparameterPosterior, Recorder
+from mercer.gp.hyperparameters import Recorder, find_maximum, kernel_prior, paper_start
+from mercer.gp.laplace import HyperparameterPosterior
 from mercer.sampling.hmc import HMC
 from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS

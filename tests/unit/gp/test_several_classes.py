@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 import mercer
 from mercer import GPClassifier
 from mercer.errors import ModelFileError
-from mercer.gp.softmax import SoftmaxPosterior
+from mercer.gp.laplace import HyperparameterPosterior
 from mercer.posterior.container import read_container, write_container
 from mercer.report.gp import describe, sections
 from mercer.sampling.driver import SamplingStoppedError
@@ -74,14 +74,16 @@ def test_files(model: GPClassifier, tmp_path: Path) -> None:
 def test_a_stopped_fit_goes_on_to_the_same_draws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluate = SoftmaxPosterior.evaluate
+    evaluate = HyperparameterPosterior.evaluate
     stop = AtCall(10**9, lambda: None)
 
-    def watched(self: SoftmaxPosterior, theta: np.ndarray, near: np.ndarray | None = None) -> Point:
+    def watched(
+        self: HyperparameterPosterior, theta: np.ndarray, near: np.ndarray | None = None
+    ) -> Point:
         stop(None)
         return evaluate(self, theta, near)
 
-    monkeypatch.setattr(SoftmaxPosterior, "evaluate", watched)
+    monkeypatch.setattr(HyperparameterPosterior, "evaluate", watched)
     whole = GPClassifier(**SETTINGS).fit(X, Y)
     settings = {**SETTINGS, "checkpoint": tmp_path}
     stop = AtCall(int(0.7 * stop.seen), functools.partial(signal.raise_signal, signal.SIGTERM))

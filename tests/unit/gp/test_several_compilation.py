@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mercer.gp import loops
-from mercer.gp.classification import compile_softmax_now
+from mercer.gp.laplace import compile_softmax_now
 
 
 def test_every_loop_is_compiled_ahead() -> None:

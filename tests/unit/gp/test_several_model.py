@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mercer.errors import NumericalError
-from mercer.gp.hyperparameters import NormalPrior
-from mercer.gp.softmax import SoftmaxDraws, SoftmaxPosterior, SoftmaxRecorder, fit_softmax
+from mercer.gp.hyperparameters import NormalPrior, Recorder
+from mercer.gp.laplace import HyperparameterPosterior, SoftmaxDraws
+from mercer.gp.softmax import fit_softmax
 from support.softmax_cases import KERNEL, classes, posterior, targets
 
 both_kinds = pytest.mark.parametrize("is_shared", [True, False])
@@ -16,7 +17,7 @@ both_kinds = pytest.mark.parametrize("is_shared", [True, False])
 def test_the_prior_must_be_of_one_kernels_parameters() -> None:
     X, y = classes(6, 2)
     with pytest.raises(ValueError, match="2 parameters for a kernel of 3"):
-        SoftmaxPosterior(X, y, 3, KERNEL, NormalPrior(np.zeros(2), np.ones(2)))
+        HyperparameterPosterior(X, y, KERNEL, NormalPrior(np.zeros(2), np.ones(2)), 3)
 
 
 @both_kinds
@@ -41,7 +42,7 @@ def test_beyond_double_precision_there_is_no_density(bad: float, is_shared: bool
     assert point.log_density == -np.inf
     np.testing.assert_array_equal(point.gradient, np.zeros_like(theta))
     assert {value.shape for value in point.extra.values()} == {(3, 12)}
-    recorded = SoftmaxRecorder(model, np.arange(2))(point)
+    recorded = Recorder(model, np.arange(2))(point)
     np.testing.assert_array_equal(recorded["dual_correction"], 0.0)
 
 
@@ -54,9 +55,10 @@ def test_a_gram_matrix_that_is_not_finite_is_refused() -> None:
 def test_what_a_draw_keeps(is_shared: bool) -> None:
     model, rows = posterior(20, 2, is_shared=is_shared), np.array([3, 5, 11])
     point = model.evaluate(model.starts[0])
-    recorded = SoftmaxRecorder(model, rows)(point)
-    np.testing.assert_array_equal(recorded["theta"].ravel(), point.position)
-    assert recorded["theta"].shape == (model.n_kernels, 3)
+    recorded = Recorder(model, rows)(point)
+    theta = point.position.reshape(model.n_kernels, 3)
+    np.testing.assert_array_equal(recorded["log_signal_variance"].ravel(), theta[:, 0])
+    np.testing.assert_array_equal(recorded["log_weight"], theta[:, 1:].ravel())
     assert recorded["log_density"] == point.log_density
     np.testing.assert_array_equal(recorded["latent"], point.extra["f"][:, rows])
     np.testing.assert_array_equal(recorded["dual_coef"], point.extra["a"])
@@ -81,7 +83,7 @@ def test_memory_does_not_grow_with_rows() -> None:
     model = posterior(10, 2, is_shared=True)
     point = model.evaluate(model.starts[0])
     theta, a = point.position[None, None], point.extra["a"][None]
-    draws = SoftmaxDraws(model.X, model.y, KERNEL, theta, a, a)
+    draws = SoftmaxDraws(model.X, KERNEL, theta, a, model.y.astype(int), a)
     Z = np.random.default_rng(0).standard_normal((700, 2))
     sizes = [covariance.shape for _, _, covariance in draws.moments(Z)]
     assert [size[0] for size in sizes] == [256, 256, 188]
