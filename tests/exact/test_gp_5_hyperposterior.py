@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.gp.classification import ClassTask
+from mercer.gp.estimator import ClassTask
 from mercer.gp.fitting import GPSettings
 from mercer.gp.hyperparameters import kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior

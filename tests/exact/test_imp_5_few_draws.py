@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mercer import GPClassifier, GPRegressor
-from mercer.gp import averaging, classification
+from mercer.gp import averaging, estimator
 from mercer.posterior.draws import representatives
 from support.statistics import few_first
 
@@ -44,7 +44,7 @@ def test_imp_5_the_stated_difference_is_rarely_exceeded(kind: str) -> None:
 
 
 def test_imp_5_sees_a_difference_at_the_mode_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classification, "_UNSEEN", 0.0)
+    monkeypatch.setattr(estimator, "_UNSEEN", 0.0)
     monkeypatch.setattr(averaging, "_SAFETY", 1.0)
     assert is_often_exceeded("classes")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import NumericalError, UsageError
+from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator
 from mercer.estimation.model_file import (
     Common,
@@ -59,7 +59,6 @@ from mercer.gp.hyperparameters import (
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns import categories_of
 from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
-from mercer.numerics.cholesky import factorise, one_blas_thread
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.posterior.schema import (
@@ -629,72 +628,3 @@ def _note_of_choice(
     return (
         f"fitted to {limit} of {n_rows} rows, a random choice stratified by {how}; {more}{others}"
     )
-
-
-# Whole functions, not moments of single rows: values at several rows together.
-
-_HYPERPARAMETERS: Final = 16  # draws of them that functions are drawn from
-# Of the largest variance, added to covariances so that most have a factor: far below a curve.
-_BLUR: Final = 1e-6
-
-
-class JointDraws(Protocol):
-    """Draws that say how values of f at new rows go together: `ClassDraws`, or of numbers."""
-
-    @property
-    def theta(self) -> Array:
-        """Log parameters, one entry a draw."""
-        ...
-
-    @property
-    def weights(self) -> Array | None:
-        """Of the draws, shape (S,), any sum; None where all count alike."""
-        ...
-
-    def joint(self, i: int, X: Array) -> tuple[Array, Array]:
-        """Mean (k m,) and covariance of k functions at rows X (m, d), by draw ``i``."""
-        ...
-
-
-def sample_functions(
-    draws: Sequence[JointDraws],
-    weights: Sequence[float],
-    parts: Sequence[Array],
-    n_draws: int,
-    rng: np.random.Generator,
-) -> list[Array]:
-    """Draw f at parts of rows X (m, d), shape (n_draws, k m) each.
-
-    ``draws`` are those of each kernel, ``weights`` the kernels'. Sixteen draws of the
-    hyperparameters at most are met, by systematic resampling; parts are independent given these.
-    """
-    pairs: list[tuple[JointDraws, int]] = []
-    shares: list[float] = []
-    for own, weight in zip(draws, weights, strict=True):
-        each = np.ones(len(own.theta)) if own.weights is None else own.weights
-        pairs += [(own, i) for i in range(len(each))]
-        shares += (weight * each / each.sum()).tolist()
-    n_met = min(_HYPERPARAMETERS, n_draws)
-    at = (rng.random() + np.arange(n_met)) / n_met
-    met = np.minimum(np.searchsorted(np.cumsum(shares), at), len(pairs) - 1)
-    sizes = np.bincount(np.arange(n_draws) * n_met // n_draws)
-    counts = np.bincount(met, sizes).astype(np.int64)
-    found: list[list[Array]] = [[] for _ in parts]
-    with one_blas_thread():
-        for j in np.flatnonzero(counts):
-            own, i = pairs[j]
-            for values, X in zip(found, parts, strict=True):
-                mean, covariance = own.joint(i, X)
-                noise = rng.standard_normal((counts[j], len(mean)))
-                values.append(mean + noise @ _root(covariance).T)
-    return [np.concatenate(values) for values in found]
-
-
-def _root(covariance: Array) -> Array:
-    """Return R with R R' the covariance (m, m), but for what is rounding in it; it may change."""
-    covariance.flat[:: len(covariance) + 1] += _BLUR * max(float(covariance.diagonal().max()), 0.0)
-    try:
-        return np.tril(factorise(np.array(covariance, order="F")))
-    except NumericalError:  # far smaller than the prior it came from: rounding made it indefinite
-        values, vectors = np.linalg.eigh(covariance)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -44,6 +44,8 @@ from mercer.sampling.nuts import NUTS, NUTSInfo, NUTSState
 from mercer.sampling.sampler import Adaptation, Point, Sampler, Target
 from mercer.sampling.signals import is_late
 
+__all__ = ["PredictiveDistance"]
+
 Array = NDArray[np.float64]
 
 _PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import DataError
 from mercer.estimation.base import NumberPredictions, by_partition
 from mercer.estimation.run import check_choice, check_count
-from mercer.gp.averaging import Few, KernelFit, choose_few, mixed_moments
-from mercer.gp.base import sample_functions
+from mercer.gp.averaging import Few, KernelFit, choose_few, mixed_moments, sample_functions
 from mercer.gp.contamination import with_errors
 from mercer.gp.gaussian import FunctionDraws, NoiseOfRows, function_draws
 from mercer.kernels.names import kernel_named

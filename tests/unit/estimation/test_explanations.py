@@ -66,7 +66,7 @@ def model(request):
 
 def many(model, rows, monkeypatch, n=4000):
     monkeypatch.setattr(inspection, "_N_DRAWS", n)
-    monkeypatch.setattr("mercer.gp.base._HYPERPARAMETERS", 200)
+    monkeypatch.setattr("mercer.gp.averaging._HYPERPARAMETERS", 200)
     (found,) = drawn(model, [rows], np.random.default_rng(3))
     return found
 
@@ -173,7 +173,7 @@ def test_at_a_glance_fewer_draws_say_nearly_the_same(model):
     assert np.abs(predicted(seen, X) - before).max() <= most
     assert np.array_equal(predicted(model, X), before)
     if isinstance(model, GPClassifier) and model.integration == "laplace":
-        assert len(seen._answers.answers[0].draws.theta) <= 8 < model.posterior_.n_total
+        assert len(seen._answers.answers[0].theta) <= 8 < model.posterior_.n_total
     if isinstance(model, GPRegressor) and model.n_inducing is None:
         assert len(seen._functions[0].theta) <= 8 < model.posterior_.n_total
 
@@ -405,7 +405,7 @@ def test_an_unfitted_model_is_refused():
 
 
 def test_functions_that_are_certain_but_for_rounding_are_drawn():
-    from mercer.gp.base import sample_functions
+    from mercer.gp.averaging import sample_functions
 
     class Certain:
         theta, weights = np.zeros((2, 1)), None

@@ -9,7 +9,7 @@ from sklearn.datasets import make_friedman1
 
 from mercer import GPRegressor
 from mercer.gp import fitting
-from mercer.gp.classification import ClassTask
+from mercer.gp.estimator import ClassTask
 from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.hyperparameters import kernel_prior
 from mercer.gp.laplace import HyperparameterPosterior
