@@ -49,9 +49,7 @@ def bias(n_parameters: int, n_runs: int = RUNS, n_draws: int = ENOUGH) -> Bias:
     errors, own = [], []
     for seed in range(n_runs):
         options = RunOptions(n_draws=n_draws, n_warmup=1, n_chains=1, thin=1, entropy=seed)
-        fitted = fit_posterior(
-            case.model, recorder, settings, options, Labels(), maximum=case.maximum
-        )
+        fitted = fit_posterior(recorder, settings, options, Labels(), maximum=case.maximum)
         draws = fitted.draws
         assert draws.log_weights is not None
         assert fitted.evidence is not None

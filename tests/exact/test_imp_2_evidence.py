@@ -131,7 +131,7 @@ def deviations_of_two_terms(n_runs: int = 30) -> tuple[float, float]:
     for seed in range(n_runs):
         options = RunOptions(n_draws=10_000, n_warmup=1, n_chains=1, thin=1, entropy=seed)
         settings = GPSettings("importance", "wide", None, None)
-        fitted = fit_posterior(model, recorder, settings, options, Labels(), maximum=maximum)
+        fitted = fit_posterior(recorder, settings, options, Labels(), maximum=maximum)
         assert fitted.evidence is not None
         weights = [fitted.draws.flat(f"log_weight_{i}")[:, 0] for i in (1, 2)]
         is_larger = weights[0] > weights[1]

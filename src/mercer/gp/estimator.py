@@ -165,9 +165,7 @@ class ClassTask:
         monitored = "exact_latent" if self.is_exact else "latent"
         labels = kernel_labels(model.kernel, names, monitored, classes=classes)
         refine = exactly if self.is_exact else None
-        return fit_posterior(
-            model, Recorder(model, rows), settings, options, labels, refine, maximum
-        )
+        return fit_posterior(Recorder(model, rows), settings, options, labels, refine, maximum)
 
     def thetas(self, draws: Draws) -> Array:
         """Return the log parameters of the kernels of all draws, (S, n_kernels, p)."""

@@ -224,7 +224,6 @@ def monitored_rows(options: RunOptions, n: int) -> NDArray[np.int64]:
 
 
 def fit_posterior(
-    model: HyperparameterTarget,
     recorder: Recorder,
     settings: GPSettings,
     options: RunOptions,
@@ -232,7 +231,7 @@ def fit_posterior(
     refine: Refinement | None = None,
     maximum: Maximum | None = None,
 ) -> FittedGP:
-    """Draw the hyperparameters of a GP from their posterior, or find its maximum.
+    """Draw the hyperparameters of a GP from their posterior, the recorder's, or find its maximum.
 
     ``refine``, where given, turns the sampler and its adaptation into those that are run. The
     ``maximum`` is searched for unless it is known.
@@ -244,18 +243,18 @@ def fit_posterior(
     SamplingStoppedError
         After Ctrl-C or SIGTERM, once checkpoints are written.
     """
+    model, fit = recorder.model, _Fit(recorder, options, labels, settings.share)
     is_importance = settings.inference == "importance"
     finished = None if is_importance else load_finished(options, labels=labels)
     if finished is not None:
         return _diagnosed(finished, recorder)
     if settings.n_leapfrog is not None and settings.step_size is not None:
-        sampler = paper_hmc(
-            model, recorder, n_leapfrog=settings.n_leapfrog, step_size=settings.step_size
-        )
+        n_leapfrog, step_size = settings.n_leapfrog, settings.step_size
+        sampler = paper_hmc(model, recorder, n_leapfrog=n_leapfrog, step_size=step_size)
         return _diagnosed(sample(sampler, options, labels=labels), recorder)
     is_map = settings.inference == "map"
     if is_importance and settings.nearby is not None:
-        fitted = _fit_nearby(model, settings.nearby, recorder, options, labels, settings.share)
+        fitted = fit.by_nearby(settings.nearby)
         if fitted is not None:
             return fitted
     if maximum is None:
@@ -265,7 +264,7 @@ def fit_posterior(
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     if is_importance:
-        return _fit_by_importance(model, maximum, recorder, options, labels, settings.share)
+        return fit.by_importance(maximum)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
     adaptation = HamiltonianAdaptation(options.n_warmup, _ACCEPTANCE[settings.inference])
     if refine is not None:
@@ -274,7 +273,7 @@ def fit_posterior(
     elif settings.inference == "metropolis":  # as long as its rivals of the paper
         sampled = sample(tuned, options, adaptation=adaptation, labels=labels)
     else:
-        return _sampled(tuned, adaptation, recorder, options, labels, maximum.notes, settings.share)
+        return fit.by_chains(tuned, adaptation, maximum.notes)
     return _diagnosed(sampled, recorder, maximum.notes)
 
 
@@ -297,152 +296,204 @@ _ROUND = 100  # evaluations, and at least four a parameter
 _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
 
 
-def _fit_by_importance(
-    model: HyperparameterTarget,
-    maximum: Maximum,
-    recorder: Recorder,
-    options: RunOptions,
-    labels: Labels,
-    share: float,
-) -> FittedGP:
-    """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
-    n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
-    most = options.n_draws * options.n_chains
-    fewest = _fewest(options, share)
-    size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
-    is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
-    is_frozen = n_parameters <= _FEW_PARAMETERS and not is_plain
-    learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
-
-    def wanted(recorded: Mapping[str, Array], W: Array) -> float:
-        predicted = recorder.model.predicted(recorded).reshape(len(W), -1)
-        spread = np.sqrt(W @ np.square(predicted - W @ predicted)).mean()
-        limit = _MOST if n_rows <= _FEW_ROWS else _FEWEST
-        return float(min(max((share * spread / _ACCURACY) ** 2, fewest), limit, most))
-
-    covariance, values = (
-        maximum.covariance,
-        model.values(maximum.point, maximum.slopes, recorder.rows),
-    )
-    proposal = first_proposal(
-        maximum.point.position,
-        np.diag(model.prior.std**2) if covariance is None else covariance,
-    )
-    if covariance is not None:
-        rng = stream(options.entropy, "importance", _CALIBRATING)
-        values, said = _calibrated(values, proposal.draw(rng, _N_CALIBRATING), options)
-        maximum = replace(maximum, notes=(*maximum.notes, *said))
-    found = importance_sample(
-        values,
-        proposal,
-        Rounds(learned, is_frozen, size, wanted, _MOST_ROUNDS[is_frozen] * size),
-        options,
-        wide_proposal(model.prior.mean, model.prior.std),
-        orders_of_alike(model.kernel, model.X.shape[1], n_parameters),
-    )
-    if found is None:
-        return _chains_instead(model, maximum, recorder, options, labels, None, share)
-    if not (found.is_trusted or found.is_late):
-        return _chains_instead(model, maximum, recorder, options, labels, found, share)
-    notes = [*maximum.notes]
-    if found.is_resumed and options.run is not None:
-        notes.append(f"resumed from {options.run.path}")
-    if found.is_late:
-        notes.append(
-            f"stopped by max_seconds: {len(found.log_weights)} evaluations, worth "
-            f"{found.ess:.0f} draws"
-        )
-    evidence = _evidence(model, found)
-    return _weighted(model, found, recorder, options, labels, tuple(notes), evidence)
-
-
 _CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has this number
 _N_CALIBRATING, _TIME_OF_CALIBRATING = 24, 0.5  # positions, for three numbers, and share of time
-
-
-def _calibrated(
-    values: Evaluate, positions: Array, options: RunOptions
-) -> tuple[Evaluate, tuple[str, ...]]:
-    """Correct the evidence where it is approximate, that of two classes; see `calibrated`."""
-    if not isinstance(values, LaplaceValues) or values.model.n_functions > 1:
-        return values, ()
-    with one_blas_thread():
-        return calibrated(values, positions, options.deadline_before_chains(_TIME_OF_CALIBRATING))
-
-
-def _fewest(options: RunOptions, share: float) -> float:
-    """Return how many effective draws are wanted at least, of a kernel of that share."""
-    return min(max(share * _FEWEST, _LEAST), float(options.n_draws * options.n_chains))
-
-
 # Evaluations of draws of the posterior on nearly the same rows, and the share of the wanted
 # effective draws that they must be worth.
 _NEARBY, _NEARBY_WORTH = 250, 0.375
-
-
-def _fit_nearby(
-    model: HyperparameterTarget,
-    nearby: NearbyDraws,
-    recorder: Recorder,
-    options: RunOptions,
-    labels: Labels,
-    share: float,
-) -> FittedGP | None:
-    """Weigh draws of the posterior on nearly the same rows; None where they are worth too little.
-
-    The weights are those of this posterior: where the draws come from is no part of the result.
-    """
-    if nearby.positions.shape[1:] != model.prior.mean.shape:  # other columns
-        return None
-    point = model.evaluate(nearby.positions[np.argmax(nearby.log_density)])
-    if not np.isfinite(point.log_density):
-        return None
-    wanted = _fewest(options, share)
-    n_evaluations = round(_NEARBY * max(share, _LEAST / _FEWEST))
-    rng = stream(options.entropy, "importance", _CALIBRATING)
-    few = nearby.positions[thinned(rng, nearby.log_weights, _N_CALIBRATING)[0]]
-    values, said = _calibrated(model.values(point, None, recorder.rows), few, options)
-    found = reweigh(values, nearby, n_evaluations, options)
-    if found is None or not found.is_trusted or found.ess < _NEARBY_WORTH * wanted:
-        return None
-    return _weighted(model, found, recorder, options, labels, said, None)
-
-
-def _weighted(
-    model: HyperparameterTarget,
-    found: ImportanceSample,
-    recorder: Recorder,
-    options: RunOptions,
-    labels: Labels,
-    notes: tuple[str, ...],
-    evidence: tuple[float, float] | None,
-) -> FittedGP:
-    """Make draws of weighted positions, as many as are to be kept, alike terms in any order."""
-    rng = stream(options.entropy, "importance", _THINNING)
-    kept, log_weights = thinned(rng, found.log_weights, options.n_draws * options.n_chains)
-    positions = found.positions[kept]
-    orders = orders_of_alike(model.kernel, model.X.shape[1], positions.shape[1])
-    own = orders[rng.integers(len(orders), size=len(kept))]
-    variables = {
-        **model.parameters(np.take_along_axis(positions, own, axis=1)),
-        "log_density": found.log_density[kept],
-        **{name: values[kept] for name, values in found.recorded.items()},
-    }
-    draws = Draws(
-        {name: values[np.newaxis] for name, values in variables.items()},
-        {},
-        labels.labels,
-        labels.monitored,
-        log_weights[np.newaxis],
-    )
-    told = (found.k_hat, found.ess, len(found.log_weights))
-    diagnostics = diagnose(draws).of_importance(*told, is_trusted=found.is_trusted)
-    diagnostics = _with_errors(diagnostics, draws, recorder)
-    nearby = NearbyDraws(positions, found.log_density[kept], log_weights)
-    return FittedGP(draws, diagnostics, notes, evidence, nearby)
-
-
 _MOST_JUDGED = 100  # rows whose predictions' Monte Carlo error is computed
+_THINNING = 2**31  # of the streams for importance sampling: no round has this number
+_SHORT_WARMUP = 60  # steps, where the covariance is known
+_FEWEST_OF_CHAIN = 100  # draws
+# Largest Monte Carlo error, of a probability or in standard deviations of the target.
+_ENOUGH = 0.01
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """How a posterior, the recorder's, is drawn from; see `GPSettings` for the share."""
+
+    recorder: Recorder
+    options: RunOptions
+    labels: Labels
+    share: float
+
+    @property
+    def model(self) -> HyperparameterTarget:
+        return self.recorder.model
+
+    def by_importance(self, maximum: Maximum) -> FittedGP:
+        """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
+        n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
+        model, options, fewest, most = self.model, self.options, self._fewest, self._most
+        size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
+        is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
+        is_frozen = n_parameters <= _FEW_PARAMETERS and not is_plain
+        learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
+
+        def wanted(recorded: Mapping[str, Array], W: Array) -> float:
+            predicted = model.predicted(recorded).reshape(len(W), -1)
+            spread = np.sqrt(W @ np.square(predicted - W @ predicted)).mean()
+            limit = _MOST if n_rows <= _FEW_ROWS else _FEWEST
+            return float(min(max((self.share * spread / _ACCURACY) ** 2, fewest), limit, most))
+
+        covariance = maximum.covariance
+        values: Evaluate = model.values(maximum.point, maximum.slopes, self.recorder.rows)
+        width = np.diag(model.prior.std**2) if covariance is None else covariance
+        proposal = first_proposal(maximum.point.position, width)
+        if covariance is not None:
+            rng = stream(options.entropy, "importance", _CALIBRATING)
+            values, said = self._calibrated(values, proposal.draw(rng, _N_CALIBRATING))
+            maximum = replace(maximum, notes=(*maximum.notes, *said))
+        found = importance_sample(
+            values,
+            proposal,
+            Rounds(learned, is_frozen, size, wanted, _MOST_ROUNDS[is_frozen] * size),
+            options,
+            wide_proposal(model.prior.mean, model.prior.std),
+            orders_of_alike(model.kernel, model.X.shape[1], n_parameters),
+        )
+        if found is None or not (found.is_trusted or found.is_late):
+            return self.instead(maximum, found)
+        notes = [*maximum.notes]
+        if found.is_resumed and options.run is not None:
+            notes.append(f"resumed from {options.run.path}")
+        if found.is_late:
+            notes.append(
+                f"stopped by max_seconds: {len(found.log_weights)} evaluations, worth "
+                f"{found.ess:.0f} draws"
+            )
+        return self._weighted(found, tuple(notes), self._evidence(found))
+
+    def by_nearby(self, nearby: NearbyDraws) -> FittedGP | None:
+        """Weigh draws of the posterior on nearly the same rows; None if they are worth too little.
+
+        The weights are those of this posterior: where the draws come from is no part of the result.
+        """
+        if nearby.positions.shape[1:] != self.model.prior.mean.shape:  # other columns
+            return None
+        point = self.model.evaluate(nearby.positions[np.argmax(nearby.log_density)])
+        if not np.isfinite(point.log_density):
+            return None
+        n_evaluations = round(_NEARBY * max(self.share, _LEAST / _FEWEST))
+        rng = stream(self.options.entropy, "importance", _CALIBRATING)
+        few = nearby.positions[thinned(rng, nearby.log_weights, _N_CALIBRATING)[0]]
+        values, said = self._calibrated(self.model.values(point, None, self.recorder.rows), few)
+        found = reweigh(values, nearby, n_evaluations, self.options)
+        if found is None or not found.is_trusted or found.ess < _NEARBY_WORTH * self._fewest:
+            return None
+        return self._weighted(found, said, None)
+
+    def instead(self, maximum: Maximum, found: ImportanceSample | None) -> FittedGP:
+        """Run chains of HMC from the weighted positions, whose covariance is their mass.
+
+        See `by_chains` for their length.
+        """
+        said = "importance sampling found no mass around the maximum: drawn by chains (HMC)"
+        sampler = make_sampler("hmc", self.model, maximum, self.recorder)
+        n_warmup = self.options.n_warmup
+        if found is not None:
+            worth = f"{len(found.log_weights)} evaluations worth {found.ess:.0f} draws"
+            said = (
+                f"importance sampling was not to be trusted ({worth}, Pareto k-hat "
+                f"{found.k_hat:.2f}): drawn by chains (HMC)"
+            )
+            positions, W = tempered_positions(found)
+            is_known = 1.0 / np.square(W).sum() > 2.0 * positions.shape[1]
+            if maximum.covariance is not None and is_known:
+                shifted = positions - W @ positions
+                std = np.sqrt(W @ np.square(shifted) / np.diag(maximum.covariance))
+                mass = mass_from_covariance(maximum.covariance * np.outer(std, std))
+                tuning = HamiltonianTuning(_FIRST_STEP_SIZE, mass)
+                sampler = HMC(self.model, _WeightedStart(positions, W), self.recorder, tuning)
+                n_warmup = min(n_warmup, _SHORT_WARMUP)
+        shorter = replace(self, options=replace(self.options, n_warmup=n_warmup))
+        adaptation = HamiltonianAdaptation(n_warmup, _ACCEPTANCE["hmc"])
+        fitted = shorter.by_chains(sampler, adaptation, (*maximum.notes, said))
+        return fitted if found is None else replace(fitted, evidence=self._evidence(found))
+
+    def by_chains(
+        self,
+        sampler: Sampler[Any, Any],
+        adaptation: HamiltonianAdaptation,
+        notes: tuple[str, ...],
+    ) -> FittedGP:
+        """Run chains: a third of their draws, and all where these do not tell enough.
+
+        It is enough that no prediction has a Monte Carlo error over .01 and nothing is to be warned
+        of. Of one of several kernels they have its share of the draws, and predictions count as
+        much.
+        """
+        share, all_draws = self.share, self.options.n_draws
+        most = min(max(math.ceil(share * all_draws), _FEWEST_OF_CHAIN), all_draws)
+        for n_draws in dict.fromkeys((max(most // 3, min(_FEWEST_OF_CHAIN, most)), most)):
+            # The longer run begins with the same draws.
+            own = replace(self.options, n_draws=n_draws)
+            sampled = sample(sampler, own, adaptation=adaptation, labels=self.labels)
+            fitted = _diagnosed(sampled, self.recorder, notes)
+            error = fitted.diagnostics.largest_prediction_error
+            is_known = error is not None and share * error < _ENOUGH
+            if is_late(self.options.deadline):
+                break
+            if n_draws < most and is_known and not fitted.diagnostics.warnings:
+                said = (
+                    f"chains ended after {n_draws} of {most} draws: no prediction has a Monte "
+                    f"Carlo error over {_ENOUGH / share:.2g}"
+                )
+                return replace(fitted, notes=(*fitted.notes, said))
+        return fitted
+
+    @property
+    def _most(self) -> int:
+        """How many draws are kept at most."""
+        return self.options.n_draws * self.options.n_chains
+
+    @property
+    def _fewest(self) -> float:
+        """How many effective draws are wanted at least, of a kernel of that share."""
+        return min(max(self.share * _FEWEST, _LEAST), float(self._most))
+
+    def _evidence(self, found: ImportanceSample) -> tuple[float, float]:
+        """Log evidence with its standard error: the log density lacks the constant of the prior."""
+        return found.log_evidence + self.model.prior.log_constant, found.log_evidence_se
+
+    def _calibrated(self, values: Evaluate, positions: Array) -> tuple[Evaluate, tuple[str, ...]]:
+        """Correct the evidence where it is approximate, that of two classes; see `calibrated`."""
+        if not isinstance(values, LaplaceValues) or values.model.n_functions > 1:
+            return values, ()
+        with one_blas_thread():
+            deadline = self.options.deadline_before_chains(_TIME_OF_CALIBRATING)
+            return calibrated(values, positions, deadline)
+
+    def _weighted(
+        self,
+        found: ImportanceSample,
+        notes: tuple[str, ...],
+        evidence: tuple[float, float] | None,
+    ) -> FittedGP:
+        """Make draws of weighted positions, as many as are to be kept, alike terms in any order."""
+        rng = stream(self.options.entropy, "importance", _THINNING)
+        kept, log_weights = thinned(rng, found.log_weights, self._most)
+        positions = found.positions[kept]
+        orders = orders_of_alike(self.model.kernel, self.model.X.shape[1], positions.shape[1])
+        own = orders[rng.integers(len(orders), size=len(kept))]
+        variables = {
+            **self.model.parameters(np.take_along_axis(positions, own, axis=1)),
+            "log_density": found.log_density[kept],
+            **{name: values[kept] for name, values in found.recorded.items()},
+        }
+        draws = Draws(
+            {name: values[np.newaxis] for name, values in variables.items()},
+            {},
+            self.labels.labels,
+            self.labels.monitored,
+            log_weights[np.newaxis],
+        )
+        told = (found.k_hat, found.ess, len(found.log_weights))
+        diagnostics = diagnose(draws).of_importance(*told, is_trusted=found.is_trusted)
+        diagnostics = _with_errors(diagnostics, draws, self.recorder)
+        nearby = NearbyDraws(positions, found.log_density[kept], log_weights)
+        return FittedGP(draws, diagnostics, notes, evidence, nearby)
 
 
 def _with_errors(diagnostics: Diagnostics, draws: Draws, recorder: Recorder) -> Diagnostics:
@@ -451,84 +502,6 @@ def _with_errors(diagnostics: Diagnostics, draws: Draws, recorder: Recorder) -> 
     predicted = predicted[..., :: -(-predicted.shape[-1] // _MOST_JUDGED)]
     values = predicted.reshape(draws.n_chains, draws.n_draws, -1)
     return diagnostics.of_predictions(values, flat_weights(draws))
-
-
-_THINNING = 2**31  # of the streams for importance sampling: no round has this number
-_SHORT_WARMUP = 60  # steps, where the covariance is known
-_FEWEST_OF_CHAIN = 100  # draws
-# Largest Monte Carlo error, of a probability or in standard deviations of the target.
-_ENOUGH = 0.01
-
-
-def _chains_instead(
-    model: HyperparameterTarget,
-    maximum: Maximum,
-    recorder: Recorder,
-    options: RunOptions,
-    labels: Labels,
-    found: ImportanceSample | None,
-    share: float,
-) -> FittedGP:
-    """Run chains of HMC from the weighted positions, whose covariance is their mass.
-
-    See `_sampled` for their length.
-    """
-    said = "importance sampling found no mass around the maximum: drawn by chains (HMC)"
-    sampler = make_sampler("hmc", model, maximum, recorder)
-    n_warmup = options.n_warmup
-    if found is not None:
-        said = (
-            f"importance sampling was not to be trusted ({len(found.log_weights)} evaluations "
-            f"worth {found.ess:.0f} draws, Pareto k-hat {found.k_hat:.2f}): drawn by chains (HMC)"
-        )
-        positions, W = tempered_positions(found)
-        n_parameters = positions.shape[1]
-        if maximum.covariance is not None and 1.0 / np.square(W).sum() > 2.0 * n_parameters:
-            shifted = positions - W @ positions
-            std = np.sqrt(W @ np.square(shifted) / np.diag(maximum.covariance))
-            mass = mass_from_covariance(maximum.covariance * np.outer(std, std))
-            tuning = HamiltonianTuning(_FIRST_STEP_SIZE, mass)
-            sampler = HMC(model, _WeightedStart(positions, W), recorder, tuning)
-            n_warmup = min(n_warmup, _SHORT_WARMUP)
-    own = replace(options, n_warmup=n_warmup)
-    adaptation = HamiltonianAdaptation(n_warmup, _ACCEPTANCE["hmc"])
-    fitted = _sampled(sampler, adaptation, recorder, own, labels, (*maximum.notes, said), share)
-    return fitted if found is None else replace(fitted, evidence=_evidence(model, found))
-
-
-def _sampled(
-    sampler: Sampler[Any, Any],
-    adaptation: HamiltonianAdaptation,
-    recorder: Recorder,
-    options: RunOptions,
-    labels: Labels,
-    notes: tuple[str, ...],
-    share: float,
-) -> FittedGP:
-    """Run chains: a third of their draws, and all where these do not tell enough.
-
-    It is enough that no prediction has a Monte Carlo error over .01 and nothing is to be warned of.
-    Of one of several kernels they have its share of the draws, and predictions count as much.
-    """
-    most = min(max(math.ceil(share * options.n_draws), _FEWEST_OF_CHAIN), options.n_draws)
-    for n_draws in dict.fromkeys((max(most // 3, min(_FEWEST_OF_CHAIN, most)), most)):
-        own = replace(options, n_draws=n_draws)  # the longer run begins with the same draws
-        fitted = _diagnosed(
-            sample(sampler, own, adaptation=adaptation, labels=labels), recorder, notes
-        )
-        error = fitted.diagnostics.largest_prediction_error
-        is_known = error is not None and share * error < _ENOUGH
-        if is_late(options.deadline):
-            break
-        if n_draws < most and is_known and not fitted.diagnostics.warnings:
-            said = f"chains ended after {n_draws} of {most} draws: no prediction has a Monte Carlo "
-            return replace(fitted, notes=(*fitted.notes, f"{said}error over {_ENOUGH / share:.2g}"))
-    return fitted
-
-
-def _evidence(model: HyperparameterTarget, found: ImportanceSample) -> tuple[float, float]:
-    """Log evidence with its standard error: the log density lacks the constant of the prior."""
-    return found.log_evidence + model.prior.log_constant, found.log_evidence_se
 
 
 def _diagnosed(sampled: Sampled, recorder: Recorder, notes: tuple[str, ...] = ()) -> FittedGP:
@@ -620,4 +593,4 @@ def fit_regression(
     model = settings.posterior(X, y)
     recorder = Recorder(model, monitored_rows(options, len(y)))
     labels = kernel_labels(model.kernel, names, "log_noise_variance", "latent")
-    return fit_posterior(model, recorder, settings.common, options, labels, maximum=maximum)
+    return fit_posterior(recorder, settings.common, options, labels, maximum=maximum)

@@ -214,7 +214,7 @@ def test_the_stated_error_of_predictions_is_their_spread_over_seeds() -> None:
     settings, predicted, stated = Settings("importance", "wide", None, None), [], []
     for seed in range(40):
         options = RunOptions(n_draws=10_000, n_warmup=1, n_chains=1, thin=1, entropy=seed)
-        given = (case.model, recorder, settings, options, Labels())
+        given = (recorder, settings, options, Labels())
         fitted = fit_posterior(*given, maximum=case.maximum)
         predicted.append(flat_weights(fitted.draws) @ fitted.draws.flat("latent"))
         told = fitted.diagnostics
