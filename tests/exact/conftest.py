@@ -1,4 +1,8 @@
-"""One BLAS thread for all tests of this folder; which of the mutants the first tier runs."""
+"""One BLAS thread for all tests of this folder; which of the mutants the first tier runs.
+
+Of several tests that show the same of a sampler (the joint law of its sweep and moments against a
+grid, one case after another) the first tier runs the cheapest, and the second tier all.
+"""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ def coefficients_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 MUTANTS = [
-    (stale_coefficients, "diagonal, pcn, linear part", N_RUNS),
     (frequencies_last, "diagonal, prior", 200),
+    (stale_coefficients, "diagonal, pcn, linear part", N_RUNS),
     (coefficients_first, "full, pcn", 200),
 ]
 

@@ -175,7 +175,7 @@ def resize(sampler: ClassSampler, rng: np.random.Generator, state: ClassState) -
 
 
 @pytest.mark.parametrize("n", tiers(300, 1000))
-@pytest.mark.parametrize("case", few_first(CASES, SLOPES))
+@pytest.mark.parametrize("case", few_first(CASES, GLOBAL))
 def test_bnk_12_sizes(case: str, n: int) -> None:
     """False alarm 1e-6 over all distances; detects 0.35 (1000 runs: 0.2)."""
     found = distances(case, n, 4, step=resize)

@@ -111,7 +111,8 @@ def _moments(n_draws: int) -> np.ndarray:
 LIMIT = z_limit(BATCHES, 2 + 2 * len(X))
 
 
-@pytest.mark.parametrize("n_draws", tiers(5000, 40_000))
+@pytest.mark.slow
+@pytest.mark.parametrize("n_draws", [5000, 40_000])
 def test_bnk_17_draws_have_the_moments_of_the_posterior(n_draws: int) -> None:
     assert largest_z(_moments(n_draws), _truth(), BATCHES) < LIMIT
 

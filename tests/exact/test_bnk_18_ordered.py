@@ -102,8 +102,9 @@ def _moments(chain: str, n_draws: int) -> np.ndarray:
     return np.array(found[100:])
 
 
-@pytest.mark.parametrize("n_draws", tiers(4000, 40_000))
-@pytest.mark.parametrize("chain", few_first(CHAINS, "level in the thresholds"))
+@pytest.mark.slow
+@pytest.mark.parametrize("n_draws", [4000, 40_000])
+@pytest.mark.parametrize("chain", CHAINS)
 def test_bnk_18_draws_have_the_moments_of_the_posterior(chain: str, n_draws: int) -> None:
     assert largest_z(_moments(chain, n_draws), _truth(chain), BATCHES) < LIMIT
 
@@ -228,7 +229,7 @@ def _limit(n: int) -> float:
 
 
 @pytest.mark.parametrize("n", tiers(400, 4000))
-@pytest.mark.parametrize("case", few_first(CASES, "linear part", "trajectories"))
+@pytest.mark.parametrize("case", few_first(CASES, "linear part"))
 def test_bnk_18_joint(case: str, n: int) -> None:
     """False alarm 1e-6 over the 42 distances; detects 0.3, with more runs 0.1."""
     found = _distances(case, n)

@@ -30,7 +30,7 @@ from support.spectral_cases import (
     problem,
 )
 from support.spectral_joint import Joint, M, N, make
-from support.statistics import dkw_limit
+from support.statistics import dkw_limit, few_first
 
 # Rows, inputs, frequencies, linear part, outputs.
 CASES = [(6, 1, 2, True, 2), (9, 3, 10, False, 3), (40, 2, 7, True, 2), (30, 2, 26, True, 3)]
@@ -216,7 +216,7 @@ def limit() -> float:
     return dkw_limit(N_RUNS, N_STATISTICS * len(JOINT))
 
 
-@pytest.mark.parametrize("case", JOINT)
+@pytest.mark.parametrize("case", few_first(JOINT, JOINT[0]))
 def test_bnk_19_joint(case: str) -> None:
     """False alarm 1e-6 over the 36 distances; detects 0.25."""
     found = distances(case)
@@ -244,6 +244,7 @@ def forget_the_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spectral_sampler, "coefficients", solved)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", [decide_by_the_first, forget_the_targets])
 def test_bnk_19_sees_an_output_forgotten(mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)

@@ -39,7 +39,7 @@ def cells_z(case: str, n: int, n_sweeps: int) -> float:
     ("case", "n"),
     [
         ("diagonal, 1 input", 5),
-        ("full, 1 input", 6),
+        pytest.param("full, 1 input", 6, marks=pytest.mark.slow),
         pytest.param("diagonal, 2 inputs", 6, marks=pytest.mark.slow),
         pytest.param("full, 2 inputs", 5, marks=pytest.mark.slow),
     ],

@@ -153,7 +153,7 @@ def with_ridge_and_linear_part(n_steps: int) -> float:
     [
         one_frequency,
         pytest.param(two_frequencies, marks=pytest.mark.slow),
-        two_global_proposals,
+        pytest.param(two_global_proposals, marks=pytest.mark.slow),
         with_ridge_and_linear_part,
     ],
 )

@@ -40,7 +40,6 @@ CHAINS = [
     ("joint", 3, 1.0, N),
 ]
 # Of the first tier; the limit counts all.
-FIRST = (CHAINS[1], CHAINS[6])
 LIMIT = z_limit(N_BATCHES, sum(N_CELLS + 2 * len(AT) * (chain[1] - 1) for chain in CHAINS))
 X = 2.0 * np.random.default_rng(14).standard_normal((N, 1))
 WAVE = np.sin(1.4 * X[:, 0] + 0.4)
@@ -108,9 +107,10 @@ def worst(kind: str, n_classes: int, step: float, n: int = N) -> float:
     return largest_z(values, exact(n_classes, n).truth, N_BATCHES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n_classes", "step", "n"),
-    [pytest.param(*chain, marks=[] if chain in FIRST else [pytest.mark.slow]) for chain in CHAINS],
+    CHAINS,
 )
 def test_bnk_8_classes(kind: str, n_classes: int, step: float, n: int) -> None:
     """False alarm 1e-6 over all columns of all chains."""

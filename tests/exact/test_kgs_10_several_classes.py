@@ -134,11 +134,11 @@ def sum_error(g: np.ndarray) -> float:
     return dkw_distance(g[:, :, 0].sum(axis=1), law) / dkw_limit(len(g), 1)
 
 
-def test_kgs_10_rejection_and_enumeration_agree() -> None:
-    for kind in KINDS:
-        model = entangled(kind)
-        g = exact_draws(np.random.default_rng(64), model, _COUNT)
-        assert discrepancy(g @ model.L.T, model) < 1.0
+@pytest.mark.parametrize("kind", few_first(KINDS, "confusion"))
+def test_kgs_10_rejection_and_enumeration_agree(kind: str) -> None:
+    model = entangled(kind)
+    g = exact_draws(np.random.default_rng(64), model, _COUNT)
+    assert discrepancy(g @ model.L.T, model) < 1.0
 
 
 @pytest.mark.parametrize("kind", few_first(KINDS, "confusion"))
@@ -164,6 +164,7 @@ def test_kgs_10_line_moves_within_segments(width: float) -> None:
     assert sum_error(g) < 1.0
 
 
+@pytest.mark.slow
 def test_kgs_10_sees_a_window_without_a_place_of_its_own() -> None:
     fixed = broken(compiled, "low = x - width * rng.random()", "low = x - 0.2 * width")
     assert sum_error(after_line_moves(plain(), fixed)[:, :, 3:]) > 2.0

@@ -57,6 +57,7 @@ def distances(case: str, moves: str, shift: np.ndarray | None = None) -> tuple[f
     discount(statistics, filter_.prior, log_size, particles)
     if shift is not None:
         log_size = log_size + shift[: len(log_size)]
+        log_size.flags.writeable = False  # as it was: of another type loops are compiled anew
         particles.log_target[:] += shift[particles.size]
     move_particles(
         rng, statistics, filter_.prior, log_size, filter_.grid.n_widths, particles, 1.0,
