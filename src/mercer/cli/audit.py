@@ -38,7 +38,7 @@ from mercer.cli.outputs import (
     typed_words,
     write_rows,
 )
-from mercer.cli.saving import as_pair, audit_steps, plan_provenance, say_fitted
+from mercer.cli.saving import audit_steps, plan_provenance, say_fitted
 from mercer.cli.tables import WrittenTable, say_conflicts, spellings
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.encoding import Encoder
@@ -138,7 +138,7 @@ def write_audit(
             evaluation=None,
             provenance=provenance,
             audit=audit,
-            inspection=Inspection(audit.names, steps=tuple(map(as_pair, steps))),
+            inspection=Inspection(audit.names, steps=steps),
         )
         write_report(report, render(built))
         session.say("report", str(report))

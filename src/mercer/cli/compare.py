@@ -45,9 +45,7 @@ from mercer.estimation.tasks import CLASSIFICATION, Task
 from mercer.models import able_models, choose_model, model_names
 from mercer.posterior.container import write_atomically
 from mercer.posterior.evaluation import (
-    HeldClasses,
     HeldOut,
-    HeldTargets,
     compared,
     digits,
     joined,
@@ -128,7 +126,8 @@ class LiveScores:
             spread = f" ± {_error_text(self._metric, error)}" if math.isfinite(error) else ""
             words = f"{self._metric.words} {digits3(mean)}{spread}, {spoken(result.seconds)} of CPU"
             words = f"{result.setting}, {words}" if result.setting else words
-        self._say(f"{result.name}: {words}")
+        if self._tell is not None:
+            self._tell(f"{result.name}: {words}")
         self._redraw()
 
     @property
@@ -139,10 +138,6 @@ class LiveScores:
             or Result(name, not name.startswith("mercer "), (), math.nan, self._task, "not scored")
             for name in self._n_done
         )
-
-    def _say(self, words: str) -> None:
-        if self._tell is not None:
-            self._tell(words)
 
     def table(self, *, is_final: bool = False) -> Table:
         """Build the table as it stands; the best of each column in bold at the end."""
@@ -317,20 +312,16 @@ def write_scores(path: Path, results: Sequence[Result], as_json: dict[str, Any])
     if path.suffix.lower() == ".json":
         write_atomically(path, (json.dumps(as_json, indent=2).encode(),))
         return
-    columns: dict[str, list[Any]] = {"model": [], "setting": [], "problem": []}
-    for result in results:
-        columns["model"].append(result.name)
-        columns["setting"].append(result.setting)
-        columns["problem"].append(result.problem)
-        for metric in result.task.metrics:
-            found = math.nan, math.nan
-            if not result.problem:
-                found = result.mean_and_error(metric.name)
-            for name, value in zip((metric.name, f"{metric.name}_se"), found, strict=True):
-                columns.setdefault(name, []).append(value)
-        columns.setdefault("seconds", []).append(result.seconds)
-    kinds = {name: object if name in ("model", "setting", "problem") else float for name in columns}
-    write_rows(path, {name: np.array(each, kinds[name]) for name, each in columns.items()})
+    rows: list[dict[str, Any]] = []
+    for each in results:
+        row: dict[str, Any] = {"model": each.name, "setting": each.setting}
+        row["problem"] = each.problem
+        for metric in each.task.metrics:
+            found = (math.nan, math.nan) if each.problem else each.mean_and_error(metric.name)
+            row[metric.name], row[f"{metric.name}_se"] = found
+        rows.append({**row, "seconds": each.seconds})
+    kinds = {name: object if isinstance(v, str) else float for name, v in rows[0].items()}
+    write_rows(path, {k: np.array([row[k] for row in rows], kind) for k, kind in kinds.items()})
 
 
 def _as_json(result: Result) -> dict[str, Any]:
@@ -366,10 +357,7 @@ def _difference(first: Result, second: Result, metric: str) -> tuple[float, floa
 
 def _pooled(result: Result) -> HeldOut:
     """Return the rows of all folds, in an order that is the same for all models."""
-    classes = [part for part in result.parts if isinstance(part, HeldClasses)]
-    if classes:
-        return joined(classes)
-    return joined([part for part in result.parts if isinstance(part, HeldTargets)])
+    return joined(result.parts)
 
 
 # What `compare` compares: the models that fit the task, and the baselines.

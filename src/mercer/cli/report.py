@@ -26,7 +26,7 @@ def command(model: Path, data: str | None, encoding: str | None, out: Path) -> N
 
     from mercer.cli.outputs import check_outputs
     from mercer.cli.prediction import read_for, read_model_before, score_frame
-    from mercer.cli.saving import as_pair, compare_step, next_steps
+    from mercer.cli.saving import compare_step, next_steps
     from mercer.cli.terminal import Session, score_words
     from mercer.report import build_report, render, write_report
 
@@ -57,7 +57,7 @@ def command(model: Path, data: str | None, encoding: str | None, out: Path) -> N
         saved.estimator,
         evaluation=evaluation,
         provenance=provenance,
-        next_step=as_pair(step),
+        next_step=step or ("", ""),
         inspection=inspection,
     )
     write_report(out, render(report))

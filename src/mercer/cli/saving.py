@@ -8,9 +8,9 @@ import itertools
 import os
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -31,6 +31,7 @@ from mercer.posterior.evaluation import AnyEvaluation, Evaluation, Provenance, s
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
 
+_MODEL = "model.mercer"
 # Options of a table that every command which learns from one takes, with the parameter of each.
 _OF_TABLE = {
     "--task": "task",
@@ -47,22 +48,15 @@ _OF_TABLE = {
 }
 
 
-@dataclass(frozen=True)
-class NextStep:
-    """What to run next, and why: a command as it can be pasted into a shell."""
+class NextStep(NamedTuple):
+    """What to run next: a sentence with the reason, and a command as it is pasted into a shell."""
 
-    why: str
+    sentence: str
     command: str
 
-    @property
-    def sentence(self) -> str:
-        """The reason, as it stands before the command."""
-        return f"{self.why}, run:"
 
-
-def as_pair(step: NextStep | None) -> tuple[str, str]:
-    """Return sentence and command for a report; empty where there is nothing to propose."""
-    return ("", "") if step is None else (step.sentence, step.command)
+def _step(why: str, parts: Sequence[str]) -> NextStep:
+    return NextStep(f"{why}, run:", shlex.join(parts))
 
 
 def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep | None:
@@ -81,7 +75,7 @@ def compare_step(words: Sequence[str], *, data: str | None = None) -> NextStep |
     if known.get("model") == "stack":  # its settings are of no other model
         known = {**known, "settings": ()}
     command = ["mercer", "compare", table, "--target", known["target"], *_table_options(known)]
-    return NextStep("To see all models and baselines on the same folds", shlex.join(command))
+    return _step("To see all models and baselines on the same folds", command)
 
 
 def fit_step(words: Sequence[str], model: str, *, is_kept: bool) -> NextStep | None:
@@ -100,10 +94,9 @@ def fit_step(words: Sequence[str], model: str, *, is_kept: bool) -> NextStep | N
     options = _table_options({**known, "settings": settings})
     command = ["mercer", "fit", known["data"], "--target", known["target"], "--model", model]
     if is_kept:
-        end = ["--out", _free_name("model.mercer")]
-        return NextStep("To fit and save it", shlex.join([*command, *options, *end]))
+        return _step("To fit and save it", [*command, *options, "--out", _free_name(_MODEL)])
     end = ["--report", _free_name("report.html")]
-    return NextStep("To see where it errs", shlex.join([*command, *options, *end]))
+    return _step("To see where it errs", [*command, *options, *end])
 
 
 def next_steps(
@@ -133,14 +126,14 @@ def next_steps(
     if leaks:
         drop = [word for name in leaks for word in ("--drop", name)]
         why = "To see what the other inputs say, without the one that gives all"
-        steps.append(NextStep(why, shlex.join(["mercer", *_anew(words), *drop])))
+        steps.append(_step(why, ["mercer", *_anew(words), *drop]))
     longer = _longer(words, estimator)
     if longer is not None:
         steps.append(longer)
     place = None if evaluation is None else standing(evaluation)
     if place is not None and place[0] == "behind":
         why = "A baseline is ahead: to see whether another model is as good"
-        steps.append(NextStep(why, shlex.join(["mercer", "compare", table, *end])))
+        steps.append(_step(why, ["mercer", "compare", table, *end]))
     if evaluation is not None:
         found = audit_step(words, evaluation, table), _varying(evaluation, estimator, known, table)
         steps += [step for step in found if step is not None]
@@ -149,13 +142,12 @@ def next_steps(
         where = (known.get("test") or table) if data is None else data  # the scored rows' table
         command = _explain_command(str(saved), where, evaluation, inspection.names, known)
         why = "To see what the inputs said of the row that surprised the model most"
-        steps.append(NextStep(why, command))
+        steps.append(_step(why, command))
     if saved is not None and hasattr(estimator, "query"):
         what = "target" if task_of(estimator) is REGRESSION else "label"
         why = f"With rows that have no {what} yet: to choose those whose {what} would teach most"
-        parts = ["mercer", "query", str(saved), "POOL.csv", "-n", "10"]
-        steps.append(NextStep(why, shlex.join(parts)))
-    return tuple(as_pair(step) for step in steps)
+        steps.append(_step(why, ["mercer", "query", str(saved), "POOL.csv", "-n", "10"]))
+    return tuple(steps)
 
 
 def audit_step(words: Sequence[str], evaluation: AnyEvaluation, table: str) -> NextStep | None:
@@ -164,8 +156,7 @@ def audit_step(words: Sequence[str], evaluation: AnyEvaluation, table: str) -> N
     if doubt is None or known is None:
         return None
     others = _table_options(known, without=("--group", "--cv", "--set"))
-    command = ["mercer", "audit", table, "--target", known["target"], *others]
-    return NextStep(doubt, shlex.join(command))
+    return _step(doubt, ["mercer", "audit", table, "--target", known["target"], *others])
 
 
 def audit_steps(
@@ -184,32 +175,30 @@ def audit_steps(
     table = [known["data"], "--target", known["target"]]
     if model != "sphere":
         given = ["--model", model, "--set", "noise=contaminated", *_table_options(known)]
-        command = ["mercer", "fit", *table, *given, "--out", _free_name("model.mercer")]
-        why = "For predictions in spite of the values that are wrong"
-        return (*first, NextStep(why, shlex.join(command)))
+        command = ["mercer", "fit", *table, *given, "--out", _free_name(_MODEL)]
+        return (*first, _step("For predictions in spite of the values that are wrong", command))
     from mercer.sphere.fitting import LARGEST_WHOLE
 
     options = _table_options(known, without=("--task", "--set"))
-    review = shlex.join(["mercer", "review", *table, *options])
-    out = ["--model", "sphere", *_table_options(known), "--out", _free_name("model.mercer")]
-    fit = shlex.join(["mercer", "fit", *table, *out])
-    steps = [NextStep("For predictions that allow for the labels that are wrong", fit)]
+    out = ["--model", "sphere", *_table_options(known), "--out", _free_name(_MODEL)]
+    why = "For predictions that allow for the labels that are wrong"
+    steps = [_step(why, ["mercer", "fit", *table, *out])]
     if n_rows <= LARGEST_WHOLE:
         why = "To decide of each on a page, and get the table with labels mended"
-        steps.insert(0, NextStep(why, review))
+        steps.insert(0, _step(why, ["mercer", "review", *table, *options]))
     return (*first, *steps)
 
 
 def _explain_command(
     saved: str, table: str, evaluation: AnyEvaluation, names: RowNames, known: Mapping[str, Any]
-) -> str:
+) -> list[str]:
     """Write the command that explains the held-out row whose target surprised the model most."""
     position = worst_row(evaluation)
     number = str(names.number[position])
     if names.has_files:
         number = f"{names.files[names.file[position]]}:{number}"
     coding = ["--encoding", known["encoding"]] if known.get("encoding") else []
-    return shlex.join(["mercer", "explain", saved, table, "--row", number, *coding])
+    return ["mercer", "explain", saved, table, "--row", number, *coding]
 
 
 _SURPRISING = 0.05  # probability of a label
@@ -263,7 +252,7 @@ def _varying(
     own = ["--model", "spectral", "--set", f"noise={noise}"]
     command = ["mercer", "fit", table, "--target", known["target"], *own, *options]
     why = f"Targets scatter more where predictions are {where}: to let the noise vary"
-    return NextStep(why, shlex.join(command))
+    return _step(why, command)
 
 
 def label_probabilities(evaluation: Evaluation) -> NDArray[np.float64]:
@@ -286,8 +275,8 @@ def _longer(words: Sequence[str], estimator: Any) -> NextStep | None:
     if not estimator.diagnostics_.warnings or params.get("inference") == "map":
         return None
     more = f"{name}={4 * int(params[name])}"
-    command = shlex.join(["mercer", *_anew(words, name), "--set", more])
-    return NextStep("The diagnostics warn: to give the sampling four times as long", command)
+    command = ["mercer", *_anew(words, name), "--set", more]
+    return _step("The diagnostics warn: to give the sampling four times as long", command)
 
 
 _WRITTEN = ("--out", "--report", "--fixed")
@@ -418,7 +407,7 @@ def write_files(
                 fitted.estimator,
                 evaluation=evaluation,
                 provenance=provenance,
-                next_step=as_pair(step),
+                next_step=step or ("", ""),
                 inspection=inspect(),
             )
         write_report(report, render(built))

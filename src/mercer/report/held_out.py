@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -117,20 +118,14 @@ def _score_table(evaluation: Evaluation) -> NamedTable:
         "time",
     )  # fmt: skip
     model = evaluation.entries[0]
-    lowest = _lowest(evaluation)
-    rows = []
-    for entry in evaluation.entries:
-        s = entry.scores
-        values = (s.error_rate, s.log_score, s.brier_score, s.calibration_error)
-        error, log_score, *others = (
-            Cell(text, value, text == best)
-            for text, value, best in zip(_score_texts(values), values, lowest, strict=True)
-        )
-        gaps = _gap_cells(entry, model)
-        name = entry.name if entry.is_baseline else f"{entry.name} (this model)"
-        time = Cell(duration(entry.seconds), entry.seconds)
-        cells = (error, gaps[0], log_score, gaps[1], *others, time)
-        rows.append((Cell(name, entry.name), *cells))
+
+    def arrange(entry: ModelScore[Scores], cells: Sequence[Cell]) -> tuple[Cell, ...]:
+        error, log_score, brier = cells
+        of_error, of_log_score = _gap_cells(entry, model)
+        calibration = entry.scores.calibration_error  # which has no winner
+        shown = Cell(f"{calibration:.3f}", calibration)
+        return error, of_error, log_score, of_log_score, brier, shown
+
     caption = (
         "The same rows for all. − model’s: less the score of the model (error rates in percentage "
         "points), ± the standard error of this difference, rows paired. Lower is better; the "
@@ -138,7 +133,41 @@ def _score_table(evaluation: Evaluation) -> NamedTable:
         "contest: who gives every row the same probability can have 0. Time: fitting and "
         "predicting."
     )
-    return NamedTable(caption, columns, tuple(rows))
+    return NamedTable(caption, columns, _score_rows(evaluation, _judged, _texts, arrange))
+
+
+def _judged(entry: ModelScore[Scores]) -> tuple[float, ...]:
+    return entry.scores.error_rate, entry.scores.log_score, entry.scores.brier_score
+
+
+def _texts(judged: tuple[float, ...]) -> tuple[str, ...]:
+    error, *others = judged
+    return (percent(error), *(f"{value:.3f}" for value in others))
+
+
+def _score_rows(
+    evaluation: Evaluation | RegressionEvaluation,
+    judged: Callable[[Any], tuple[float, ...]],
+    write: Callable[[tuple[float, ...]], tuple[str, ...]],
+    arrange: Callable[[Any, Sequence[Cell]], tuple[Cell, ...]],
+) -> tuple[tuple[Cell, ...], ...]:
+    """Build a row a model: its name, what ``arrange`` makes of the judged scores, its time.
+
+    What ``write`` makes look equal to the lowest is bold alike.
+    """
+    entries: tuple[ModelScore[Any], ...] = evaluation.entries
+    lowest = write(tuple(min(column) for column in zip(*map(judged, entries), strict=True)))
+    rows = []
+    for entry in entries:
+        scores = judged(entry)
+        cells = [
+            Cell(text, value, text == best)
+            for text, value, best in zip(write(scores), scores, lowest, strict=True)
+        ]
+        name = entry.name if entry.is_baseline else f"{entry.name} (this model)"
+        time = Cell(duration(entry.seconds), entry.seconds)
+        rows.append((Cell(name, entry.name), *arrange(entry, cells), time))
+    return tuple(rows)
 
 
 def _gap_cells(entry: ModelScore[Scores], model: ModelScore[Scores]) -> tuple[Cell, Cell]:
@@ -156,21 +185,6 @@ def _points(entry: ModelScore[Scores], model: ModelScore[Scores]) -> str:
     assert entry.gap_error is not None
     gap = 100 * (entry.scores.error_rate - model.scores.error_rate)
     return f"{gap:.1f} ± {100 * entry.gap_error:.1f}".replace("-", "−")
-
-
-def _score_texts(values: tuple[float, ...]) -> tuple[str, ...]:
-    error, *others = values
-    return (percent(error), *(f"{value:.3f}" for value in others))
-
-
-def _lowest(evaluation: Evaluation) -> tuple[str, ...]:
-    """Return the lowest of each score as it is shown, so that what looks equal is bold alike."""
-    table = [
-        (s.error_rate, s.log_score, s.brier_score, s.calibration_error)
-        for s in (entry.scores for entry in evaluation.entries)
-    ]
-    *judged, _ = _score_texts(tuple(min(column) for column in zip(*table, strict=True)))
-    return (*judged, "")  # calibration error has no winner
 
 
 def reliability_section(evaluation: Evaluation | None) -> Section:
@@ -396,38 +410,20 @@ _LOG_SCORE: Final = (
     "A baseline that predicts a number only is given one spread for all rows, that of its "
     "residuals on training rows it had not seen.",
 )
-_COLUMNS: Final = (
-    "model",
-    "RMSE",
-    "MSE / var.",
-    "MSE − model’s",
-    "log score",
-    "in 90 %",
-    "length",
-    "time",
-)
 
 
 def _number_table(evaluation: RegressionEvaluation) -> NamedTable:
+    columns = (
+        "model", "RMSE", "MSE / var.", "MSE − model’s", "log score", "in 90 %", "length", "time",
+    )  # fmt: skip
     model = evaluation.entries[0]
-    lowest = [min(column) for column in zip(*map(_judged, evaluation.entries), strict=True)]
-    rows = []
-    for entry in evaluation.entries:
-        s = entry.scores
-        judged = _judged(entry)
-        rmse, share, log_score = (
-            Cell(text, value, text == best)
-            for text, value, best in zip(_texts(judged), judged, _texts(tuple(lowest)), strict=True)
-        )
-        name = entry.name if entry.is_baseline else f"{entry.name} (this model)"
-        others = (
-            Cell(percent(s.coverage_90), s.coverage_90),
-            Cell(number(s.width_90), s.width_90),
-            Cell(duration(entry.seconds), entry.seconds),
-        )
-        rows.append(
-            (Cell(name, entry.name), rmse, share, _gap_cell(entry, model), log_score, *others)
-        )
+
+    def arrange(entry: Score, cells: Sequence[Cell]) -> tuple[Cell, ...]:
+        (rmse, share, log_score), s = cells, entry.scores
+        inside = Cell(percent(s.coverage_90), s.coverage_90)
+        width = Cell(number(s.width_90), s.width_90)
+        return rmse, share, _gap_cell(entry, model), log_score, inside, width
+
     caption = (
         "The same rows for all. RMSE: root mean squared error, in the units of the target. MSE: "
         "its square, also as a share of the variance of the training targets, and less that of "
@@ -435,17 +431,18 @@ def _number_table(evaluation: RegressionEvaluation) -> NamedTable:
         "in bold. 90 % of the rows should be in their 90 % intervals, which are the better the "
         "shorter. Time: fitting and predicting."
     )
-    return NamedTable(caption, _COLUMNS, tuple(rows))
+    return NamedTable(
+        caption, columns, _score_rows(evaluation, _judged_numbers, _number_texts, arrange)
+    )
 
 
-def _judged(entry: Score) -> tuple[float, float, float]:
+def _judged_numbers(entry: Score) -> tuple[float, ...]:
     s = entry.scores
     share = math.nan if s.standardized_mse is None else s.standardized_mse
     return s.rmse, share, s.log_score
 
 
-def _texts(judged: tuple[float, ...]) -> tuple[str, str, str]:
-    """Write them; what looks equal to the lowest is bold alike."""
+def _number_texts(judged: tuple[float, ...]) -> tuple[str, ...]:
     rmse, share, log_score = judged
     return number(rmse, 4), "–" if math.isnan(share) else _share_words(share), f"{log_score:.3f}"
 
