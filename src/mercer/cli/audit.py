@@ -48,8 +48,6 @@ from mercer.estimation.inspection import Inspection
 from mercer.posterior.evaluation import FEW_ROWS, Provenance
 from mercer.posterior.labels import Audit, TargetAudit, audit_of
 
-# The work of `mercer audit`: from a fitted model to the rows whose target is probably wrong.
-
 # Names that a column of row names cannot have, whichever the audit is.
 _COLUMNS = (
     "file", "row", "label", "p_wrong", "suggested", "p_suggested", "is_listed", "value", "expected",

@@ -1,7 +1,4 @@
-"""Files before they are opened: typed errors of reading, words for them, time stamps.
-
-Looking at a file before it is opened, and the typed errors of reading it.
-"""
+"""Files before they are opened: typed errors of reading, words for them, time stamps."""
 
 from __future__ import annotations
 

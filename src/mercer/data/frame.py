@@ -128,11 +128,6 @@ class Frame:
         """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
-    @property
-    def first_row(self) -> int:
-        """Line of the first row in its file (its number, where the file has no lines)."""
-        return int(self.origin.line[0]) or int(self.origin.row[0])
-
     def column(self, name: str) -> Column:
         """Find a column by its name.
 

@@ -455,8 +455,6 @@ def no_rows(name: str) -> DataError:
     return DataError(f"{printable(name)}: there is no row of data; add rows")
 
 
-# Rows of an array that lies in a file: a .npy file, or what a memory map was made of.
-
 # Rows of an array in memory.
 
 
@@ -505,6 +503,8 @@ def check_array(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> tupl
         )
     return tuple(f"x{k}" for k in range(shape[1]))
 
+
+# Rows of an array that lies in a file: a .npy file, or what a memory map was made of.
 
 NPY = b"\x93NUMPY"
 

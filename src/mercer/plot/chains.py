@@ -1,7 +1,4 @@
-"""Plots of draws: traces, ranks, particles.
-
-The scalars inside a `Draws`: what trace and rank plots show, one panel each.
-"""
+"""Plots of draws: traces, ranks, particles."""
 
 from __future__ import annotations
 

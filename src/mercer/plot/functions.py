@@ -1,7 +1,4 @@
-"""Plots of functions: prediction curves, effects of inputs, centres, boundaries, repeated runs.
-
-Predictions along one input: the mean, the interval of new observations, the data.
-"""
+"""Plots of functions: prediction curves, effects of inputs, centres, boundaries, repeated runs."""
 
 from __future__ import annotations
 

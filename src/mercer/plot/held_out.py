@@ -1,7 +1,4 @@
-"""Plots of held-out rows: calibration, coverage, residuals, scores as rows come.
-
-Error-coverage curve: how the error falls as the least certain rows are left undecided.
-"""
+"""Plots of held-out rows: calibration, coverage, residuals, scores as rows come."""
 
 from __future__ import annotations
 

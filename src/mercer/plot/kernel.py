@@ -1,7 +1,4 @@
-"""Plots of kernels: the learned kernel, its spectral density, the relevance of inputs.
-
-Learned kernel: how alike the function is at two rows, by how far apart they are.
-"""
+"""Plots of kernels: the learned kernel, its spectral density, the relevance of inputs."""
 
 from __future__ import annotations
 

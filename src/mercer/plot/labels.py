@@ -1,7 +1,4 @@
-"""Plots of labels: evidence of noise rates, suspicious labels, errors of Laplace's approximation.
-
-Evidence curve: how well each noise rate explains the labels.
-"""
+"""Plots of labels: evidence of noise rates, suspicious labels, errors of Laplace's posterior."""
 
 from __future__ import annotations
 

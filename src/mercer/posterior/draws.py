@@ -473,8 +473,6 @@ def stacking_weights(
     return weights, float(np.log(weights @ ratios).sum() + highest.sum())
 
 
-# Draws as an ArviZ InferenceData (ArviZ before 1.0) or as a DataTree (from 1.0).
-
 # ArviZ's names for what the samplers report; other statistics keep theirs.
 _ARVIZ_NAMES = {"is_divergent": "diverging", "n_leapfrog": "n_steps", "log_density": "lp"}
 

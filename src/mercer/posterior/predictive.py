@@ -267,8 +267,6 @@ def _log_standard(distances: Array, scales: Array, df: Array) -> Array:
     return np.asarray(heights - 0.5 * (df + 1.0) * penalties)
 
 
-# Mixtures of Student's t, and so of normals: densities and quantiles of many at once.
-
 # What predictive laws that are mixtures refuse.
 
 

@@ -81,7 +81,7 @@ _METHODS: Final = {
     ),
     "BaNKClassifier": _Method(
         spectral.TITLE_OF_CLASSES, spectral.GLOSSARY_OF_CLASSES, spectral.describe_classes,
-        lambda model, _: spectral.class_sections(model),
+        spectral.sections,
     ),
     "MercerClassifier": _STACKING,
     "MercerRegressor": _STACKING,
@@ -225,8 +225,6 @@ def _audit_tiles(audit: Audit) -> tuple[Tile, ...]:
     wrong = Tile(f"{noun} wrong", percent(float(audit.p_wrong.mean())), "of all rows, expected")
     return Tile("Rows to check", count(audit.n_listed), listed), wrong
 
-
-# The report as one HTML file that needs no network.
 
 # Matplotlib's SVG made fit for a page: ids of its own, the page's colours, any width.
 

@@ -197,7 +197,8 @@ def sections(estimator: Any, audit: Audit | None = None) -> tuple[Section, ...]:
     if not scales.order:
         words = ("All inputs are constant: there is no kernel to learn.",)
         return (*wrong, Section("kernel", "The kernel that was learned", words))
-    kernel = kernel_section(estimator, scales, curve_figures(estimator))
+    curves = () if hasattr(estimator, "classes_") else curve_figures(estimator)
+    kernel = kernel_section(estimator, scales, curves)
     return (*wrong, kernel, spectrum_section(estimator, scales))
 
 
@@ -397,12 +398,3 @@ def _threshold_words(estimator: Any) -> str:
     found = zip(estimator.class_order_, ends.tolist(), strict=False)
     words = [f"{number(low, 2)} to {number(high, 2)} of {label}" for label, (low, high) in found]
     return f"{listing(words)} (90 % of the draws)"
-
-
-def class_sections(estimator: Any) -> tuple[Section, ...]:
-    """Return the sections on the kernel and on its spectrum."""
-    scales = input_scales(estimator)
-    if not scales.order:
-        words = ("All inputs are constant: there is no kernel to learn.",)
-        return (Section("kernel", "The kernel that was learned", words),)
-    return kernel_section(estimator, scales), spectrum_section(estimator, scales)

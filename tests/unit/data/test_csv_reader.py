@@ -40,7 +40,7 @@ def test_columns_and_their_kinds(path: Path) -> None:
     assert frame.names == ("n", "t", "b", "d")
     assert [column.kind for column in frame.columns] == ["number", "text", "boolean", "date"]
     assert frame.source == str(path)
-    assert frame.first_row == 2
+    assert frame.origin.line[0] == 2
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
@@ -386,7 +386,7 @@ def test_the_line_by_which_excel_is_told_the_separator(path: Path) -> None:
         frame = read(path, text)
         assert frame.names == ("a", "b")
         assert [column.values.tolist() for column in frame.columns] == [[1.5], [2.0]]
-        assert frame.first_row == 3
+        assert frame.origin.line[0] == 3
     assert read(path, "sep=a\n1\n2\n").names == ("sep=a",)
 
 

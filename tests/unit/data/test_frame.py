@@ -24,7 +24,7 @@ def test_take_remembers_the_rows() -> None:
     assert taken.n_rows == 2
     assert taken.column("city").values.tolist() == ["b", "a"]
     assert taken.place(0, "glu") == "memory, row 3, column 'glu'"
-    assert taken.first_row == 3
+    assert taken.origin.row[0] == 3
 
 
 def test_without_leaves_out() -> None:

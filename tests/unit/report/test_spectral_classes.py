@@ -4,8 +4,8 @@ import pytest
 
 import mercer
 from mercer.report import build_report, render
-from mercer.report.spectral import class_sections as sections
 from mercer.report.spectral import describe_classes as describe
+from mercer.report.spectral import sections
 from support.spectral_class_fits import tiny, waves
 
 
