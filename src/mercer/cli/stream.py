@@ -372,8 +372,7 @@ def _begin(
     stopping: Stopping,
 ) -> tuple[_Loop, list[Line]]:
     """Wait for the first line, and put together what answers the others."""
-    tally = Tally()
-    reporter = Reporter(tell, lines.name, is_fatal=options.is_strict, tally=tally)
+    reporter = Reporter(tell, lines.name, is_fatal=options.is_strict, tally=Tally())
     wanted = Wanted(
         lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0,
         texts, fills_gaps=(plan.encoder or plan).missing in ("impute", "indicator"),
@@ -381,7 +380,7 @@ def _begin(
     )  # fmt: skip
     parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
     learner = Learner(
-        plan.predictor, parser, reporter, tally, warmup=plan.warmup, encoder=plan.encoder,
+        plan.predictor, parser, reporter, warmup=plan.warmup, encoder=plan.encoder,
         lag_names=plan.lag_names, missing=plan.missing,
     )  # fmt: skip
     if plan.warmup and not learner.is_ready:

@@ -420,7 +420,7 @@ class Reporter:
         self.source = source
         self._tell = tell
         self.is_fatal = is_fatal
-        self._tally = tally
+        self.tally = tally
         self._said: set[str] = set()
 
     def note(self, words: str) -> None:
@@ -435,14 +435,14 @@ class Reporter:
 
     def bad(self, row: Row, words: str) -> dict[str, Any]:
         """Say that a row cannot be used; return its answer, unless that ends the stream."""
-        self._tally.n_bad += 1
+        self.tally.n_bad += 1
         joint = ", " if words.startswith("column ") else ": "
         sentence = f"{place(self.source, row.number, row.line)}{joint}{words}"
         if self.is_fatal:
-            self._tally.last_row = row.number - 1
+            self.tally.last_row = row.number - 1
             raise DataError(sentence)
         self._tell("bad row", f"{sentence}; skipped")
-        self._tally.last_row = max(self._tally.last_row, row.number)
+        self.tally.last_row = max(self.tally.last_row, row.number)
         return {**named(row), "error": words}
 
 
@@ -630,13 +630,12 @@ class Learner:
     """
 
     def __init__(
-        self, predictor: Predictor | Undecided, parser: Parser, reporter: Reporter, tally: Tally, *,
-        warmup: int, encoder: Encoder | None, lag_names: tuple[str, ...] = (),
-        missing: Missing = "error",
+        self, predictor: Predictor | Undecided, parser: Parser, reporter: Reporter, *, warmup: int,
+        encoder: Encoder | None, lag_names: tuple[str, ...] = (), missing: Missing = "error",
     ) -> None:  # fmt: skip
         self.predictor: Predictor | Undecided = predictor
         self.reporter = reporter
-        self.tally = tally
+        self.tally = reporter.tally
         self.warmup = warmup
         self.encoder = encoder
         self.held: list[Row] = []

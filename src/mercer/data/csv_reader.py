@@ -30,7 +30,6 @@ from mercer.data.files import check_size, first_bytes, nearest, place, printable
 from mercer.data.frame import (
     INDEX_COLUMNS,
     MISSING,
-    Column,
     ColumnBuilder,
     Frame,
     Origin,
@@ -74,47 +73,28 @@ def read_csv(
     whatever they look like, such as identifiers; so is the `target` if a whole number in it has
     leading zeros. Messages call the file `name`.
     """
-    held: frozenset[str] = frozenset()
+    source, held = name or str(path), frozenset[str]()
     while True:
-        blocks = read_blocks(path, name=name, encoding=encoding, sheet=sheet)
-        columns, origin, broken = _read_once(
-            name or str(path), blocks, as_text, held, target, null_values
-        )
-        if not broken:
-            return Frame(columns, name or str(path), origin)
-        held |= broken
-
-
-def _read_once(
-    source: str,
-    blocks: Iterator[CsvBlock],
-    as_text: frozenset[str],
-    held: frozenset[str],
-    target: str | None,
-    null_values: frozenset[str],
-) -> tuple[tuple[Column, ...], Origin, frozenset[str]]:
-    builders: list[ColumnBuilder] = []
-    line_numbers: list[int] = []
-    for block in blocks:
-        if not builders:
-            builders = [
+        builders: list[ColumnBuilder] = []
+        line_numbers: list[int] = []
+        for block in read_blocks(path, name=name, encoding=encoding, sheet=sheet):
+            builders = builders or [
                 ColumnBuilder(
-                    name,
-                    is_text=name in as_text,
-                    is_held=name in held,
-                    has_decimal_comma=block.has_decimal_comma,
-                    is_target=name == target,
+                    each, is_text=each in as_text, is_held=each in held,
+                    has_decimal_comma=block.has_decimal_comma, is_target=each == target,
                     null_values=null_values,
                 )
-                for name in block.names
-            ]
-        line_numbers.extend(block.lines)
-        for builder, cells in zip(builders, block.columns, strict=True):
-            builder.add(cells)
-        check_size(Path(source), len(line_numbers), len(builders))
-    broken = frozenset(builder.name for builder in builders if builder.is_broken)
-    origin = Origin.of_file(source, np.array(line_numbers, dtype=np.int64))
-    return tuple(builder.finish() for builder in builders), origin, broken
+                for each in block.names
+            ]  # fmt: skip
+            line_numbers.extend(block.lines)
+            for builder, cells in zip(builders, block.columns, strict=True):
+                builder.add(cells)
+            check_size(Path(source), len(line_numbers), len(builders))
+        broken = frozenset(builder.name for builder in builders if builder.is_broken)
+        if not broken:
+            origin = Origin.of_file(source, np.array(line_numbers, dtype=np.int64))
+            return Frame(tuple(builder.finish() for builder in builders), source, origin)
+        held |= broken
 
 
 @dataclass(frozen=True)
