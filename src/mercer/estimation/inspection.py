@@ -387,6 +387,7 @@ class Effects:
     pair: PairEffect | None
     outputs: tuple[str, ...]  # names of the K lines: classes, or none for a number
     n_rows: int
+    n_left_out: int = 0  # parts of dates whose curves have less of a range than another's
 
 
 def values_of(
@@ -445,19 +446,26 @@ def effects_of(
     order: Sequence[int],
     classes: Sequence[Any] = (),
     entropy: int = 0,
+    all_parts: bool = False,
 ) -> Effects:
     """Vary the first ten inputs in an order, each in some rows of X (n, d).
 
     Of two classes the probability of the second is shown, of several that of the first five by
-    their mean probability.
+    their mean probability. Of a date it is the part whose curve has the widest range, or ten panels
+    of ``all_parts``.
     """
     from mercer.random import stream
 
     model, rng = model._at_a_glance(), stream(entropy, "inspection", 1)
-    chosen: list[Values] = []
-    for j in order:
-        chosen += values_of(inputs.names[j], inputs.columns[j], X, model.feature_labels_)
-    chosen = [values for values in chosen if len(values.points) > 1][:_MOST_CURVES]
+    found = [
+        [each for each in values_of(inputs.names[j], inputs.columns[j], X, model.feature_labels_)
+         if len(each.points) > 1]
+        for j in order
+    ]  # fmt: skip
+    if all_parts:
+        found = [[each] for parts in found for each in parts]
+    found = [parts for parts in found if parts][:_MOST_CURVES]
+    chosen = [each for parts in found for each in parts]
     if not chosen:
         return Effects((), None, (), 0)
     n_functions = max(1, len(classes) - 1)
@@ -467,6 +475,13 @@ def effects_of(
     lines = _lines(predicted(model, rows), len(classes))
     parts = [_varied(rows, [values]) for values in chosen]
     said = np.split(predicted(model, np.concatenate(parts))[lines], _ends(parts), axis=1)
+    ends = np.cumsum([len(each) for each in found]).tolist()
+    kept = [
+        max(range(end - len(each), end), key=lambda k: _swing(said[k], n_rows))
+        for each, end in zip(found, ends, strict=True)
+    ]
+    n_left_out = len(chosen) - len(kept)
+    chosen, said = [chosen[k] for k in kept], [said[k] for k in kept]
     # Of several functions the draws at many rows together cost the cube of their number.
     n_few = max(_LEAST_DRAWN_ROWS, min(_MOST_DRAWN_ROWS, n_rows // n_functions**2))
     few = rows[:n_few]
@@ -488,7 +503,12 @@ def effects_of(
     pair = _strongest_pair(model, rows[:n_paired], chosen[:_N_PAIRED], owners, int(lines[0]))
     outputs = tuple(str(classes[k]) for k in lines) if len(classes) else ()
     pair = pair if pair is None else replace(pair, outputs=outputs[:1])
-    return Effects(tuple(curves), pair, outputs, n_rows)
+    return Effects(tuple(curves), pair, outputs, n_rows, n_left_out)
+
+
+def _swing(said: Array, n_rows: int) -> float:
+    """Widest range of the mean curves of predictions (lines, values and rows)."""
+    return float(np.ptp(said.reshape(len(said), -1, n_rows).mean(axis=2), axis=1).max())
 
 
 def _lines(said: Array, n_classes: int) -> Rows:

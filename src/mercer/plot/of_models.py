@@ -136,7 +136,8 @@ def _curves(model: Any, X: Any, y: Any, columns: Sequence[int | str] | None) -> 
             )
         order = [inputs.names.index(c) if isinstance(c, str) else int(c) for c in columns]
     classes = () if task_of(model) is REGRESSION else tuple(model.classes_.tolist())
-    return effects_of(model, rows, inputs, order=order, classes=classes)
+    is_asked = columns is not None
+    return effects_of(model, rows, inputs, order=order, classes=classes, all_parts=is_asked)
 
 
 # Targets say nothing here: they may be given as to other plots of held-out rows.

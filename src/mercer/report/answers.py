@@ -348,7 +348,9 @@ def effects_section(found: Effects) -> Section:
         Figure(
             svg(plot.effects, 0.5 + 1.55 * -(-len(found.curves) // 2), found),
             "The inputs that matter most, in order. Lines: mean over rows. Bands: 90 % for the "
-            "mean over all rows." + (" Dashed: middle 80 % of the rows." if is_one else ""),
+            "mean over all rows."
+            + (" Dashed: middle 80 % of the rows." if is_one else "")
+            + (" Of a date: the part that moves the mean most." if found.n_left_out else ""),
             f"Curves of the mean {what} against {names}.",
         )
     ]

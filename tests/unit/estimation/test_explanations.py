@@ -418,3 +418,14 @@ def test_functions_that_are_certain_but_for_rounding_are_drawn():
 
     (drawn_,) = sample_functions([Certain()], [1.0], [X], 20, np.random.default_rng(0))
     assert np.all(np.abs(drawn_ - 7.0) < 1e-4)
+
+
+def test_of_a_date_the_part_that_moves_the_mean_most_is_drawn():
+    """Five parts of each of several dates would crowd out all other inputs."""
+    rows = RNG.standard_normal((50, 6))
+    inputs = Inputs.of_sizes(["from", "to", "a"], [3, 2, 1])
+    model = Known(6)
+    found = effects_of(model, rows, inputs, order=[0, 1, 2])
+    assert [curve.values.name for curve in found.curves] == ["x2", "x4", "a"]
+    assert found.n_left_out == 3
+    assert len(effects_of(model, rows, inputs, order=[0], all_parts=True).curves) == 3
