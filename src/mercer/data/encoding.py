@@ -364,8 +364,15 @@ class Encoder:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The columns of the matrix."""
-        return tuple(name for code in self.codes for name in code.feature_names)
+        """The columns of the matrix; of two with the same name the later one has a number."""
+        found: dict[str, None] = {}
+        for name in (name for code in self.codes for name in code.feature_names):
+            own, n = name, 1
+            while own in found:
+                n += 1
+                own = f"{name} ({n})"
+            found[own] = None
+        return tuple(found)
 
     @property
     def sources(self) -> tuple[str, ...]:

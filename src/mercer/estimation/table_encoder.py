@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from mercer.data.encoding import FILL_IN, LEAVE_OUT, REFIT, Encoder, Missing, fit_encoder
 from mercer.data.formats import Dates
@@ -312,9 +312,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return encoded.X
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Name the columns of the matrix."""
+        """Name the columns of the matrix.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the columns where `fit` had an array, x0, x1, ... by default; of a frame they
+            must be its own.
+        """
         check_is_fitted(self)
-        return np.array(self.encoding_.feature_names, dtype=object)
+        names = [str(name) for name in _check_feature_names_in(self, input_features)]
+        pairs = zip(self.encoding_.codes, names, strict=True)
+        codes = tuple(replace(code, name=name) for code, name in pairs)
+        return np.array(replace(self.encoding_, codes=codes).feature_names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

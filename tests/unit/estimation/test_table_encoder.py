@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -427,3 +428,28 @@ def test_words_for_a_missing_value_are_what_the_user_says() -> None:
     assert model.encoder_.get_feature_names_out().tolist() == ["garage=yard", "n"]
     with pytest.raises(DataError, match="missing value"):
         TableEncoder().fit(frame)
+
+
+def test_a_pipeline_hands_names_on() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"colour": ["red", "blue", None, "red"], "size": [1.0, 2.0, 3.0, 4.0]})
+    pipe = make_pipeline(SimpleImputer(strategy="most_frequent"), TableEncoder()).fit(frame)
+    assert pipe.get_feature_names_out().tolist() == ["colour=red", "size"]
+    shown = pipe.set_output(transform="pandas").fit_transform(frame.set_index([[7, 8, 9, 3]]))
+    assert shown.columns.tolist() == ["colour=red", "size"]
+    assert shown.index.tolist() == [7, 8, 9, 3]
+    encoder = TableEncoder().fit(frame.dropna())
+    with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
+        encoder.get_feature_names_out(["size", "colour"])
+    with pytest.raises(ValueError, match="input_features should have length"):
+        TableEncoder().fit([["red", 1], ["blue", 2]]).get_feature_names_out(["colour"])
+
+
+def test_no_two_columns_are_called_the_same() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": ["b=c", "x", "y"], "a=b": ["c", "d", "e"]})
+    names = TableEncoder().fit(frame).get_feature_names_out().tolist()
+    assert names == ["a=b=c", "a=x", "a=y", "a=b=c (2)", "a=b=d", "a=b=e"]
+    frame = pd.DataFrame({"a": [1.0, None, 2.0], "a (missing)": [0, 1, 0]})
+    names = TableEncoder("indicator").fit(frame).get_feature_names_out().tolist()
+    assert names == ["a", "a (missing)", "a (missing) (2)"]
