@@ -348,7 +348,9 @@ def _sampled(diagnostics: Diagnostics) -> list[tuple[str, str]]:
     words = f"R-hat at most {rhat}, as chance explains; ESS at least {size}"
     if diagnostics.acceptance_rate is not None:
         words += f", acceptance {diagnostics.acceptance_rate:.2f}"
-    return [("sampling", f"no warnings: {words}, no divergences after warm-up")]
+    if diagnostics.has_trajectories:
+        words += ", no divergences after warm-up"
+    return [("sampling", f"no warnings: {words}")]
 
 
 def score_words(evaluation: AnyEvaluation) -> str:

@@ -360,6 +360,11 @@ class Diagnostics:
         return self.warnings[0] + (f" ({more} more in the diagnostics.)" if more else "")
 
     @property
+    def has_trajectories(self) -> bool:
+        """Whether the sampler follows trajectories, which may diverge."""
+        return bool(self.bfmi) or self.n_divergent > 0
+
+    @property
     def is_converged(self) -> bool:
         """Whether there is nothing to warn about."""
         return not self.warnings
@@ -379,11 +384,12 @@ class Diagnostics:
         lines = []
         if self.acceptance_rate is not None:
             lines.append(f"acceptance rate  {self.acceptance_rate:.3g}")
-        lines.append(f"divergences      {self.n_divergent} (after warm-up)")
+        if self.has_trajectories:
+            lines.append(f"divergences      {self.n_divergent} (after warm-up)")
         if self.bfmi:
             lines.append("BFMI             " + ", ".join(f"{value:.3g}" for value in self.bfmi))
         if self.effective_size is not None:
-            lines[-1:] = [
+            lines += [
                 f"evaluations      {self.n_evaluations}",
                 f"effective draws  {self.effective_size:.0f}",
                 f"Pareto k-hat     {'none' if self.k_hat is None else format(self.k_hat, '.2f')}",

@@ -282,7 +282,8 @@ def _points(diagnostics: Diagnostics) -> tuple[str, ...]:
         points.append(f"smallest effective sample size: {count(round(diagnostics.min_ess))}")
     if diagnostics.acceptance_rate is not None:
         points.append(f"proposals accepted: {percent(diagnostics.acceptance_rate, 0)}")
-    points.append(f"divergent trajectories after warm-up: {diagnostics.n_divergent}")
+    if diagnostics.has_trajectories:
+        points.append(f"divergent trajectories after warm-up: {diagnostics.n_divergent}")
     if diagnostics.bfmi:
         points.append(
             f"energy (BFMI, above 0.3 is wanted): {min(diagnostics.bfmi):.2f} in the worst chain"

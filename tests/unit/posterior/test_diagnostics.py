@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
+from mercer.cli.terminal import diagnosed
 from mercer.posterior.diagnostics import RHAT_CEILING, diagnose
 from mercer.posterior.draws import Draws
 
@@ -165,3 +166,13 @@ def test_to_dict_is_json() -> None:
     assert restored["table"]["columns"][0] == "name"
     assert restored["max_rhat"] == found.max_rhat
     assert restored["is_converged"] is found.is_converged
+
+
+def test_only_trajectories_diverge() -> None:
+    x = np.random.default_rng(11).normal(size=(2, 300))
+    found = diagnose(one(x, acceptance_rate=np.full((2, 300), 0.8)))
+    assert "diverge" not in str(found)
+    assert "diverge" not in str(diagnosed(found))
+    found = diagnose(one(x, is_divergent=np.zeros((2, 300), dtype=bool), energy=x))
+    assert "divergences      0" in str(found)
+    assert "no divergences after warm-up" in str(diagnosed(found))
