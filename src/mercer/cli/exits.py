@@ -132,7 +132,10 @@ def _code_and_words(error: BaseException) -> tuple[int, str]:
 def _one_line(words: str) -> str:
     from mercer.data.files import printable  # imports numpy, which --help need not wait for
 
-    return " ".join(printable(line.strip()) for line in words.splitlines() if line.strip())
+    lines = [line for line in words.splitlines() if line.strip()]
+    marked = lines[-2:] if lines and not lines[-1].strip("^ ") else []  # carets under a text
+    first = " ".join(printable(line.strip()) for line in lines[: len(lines) - len(marked)])
+    return "\n".join([first, *map(printable, marked)])
 
 
 def _signal_number(error: BaseException) -> int:

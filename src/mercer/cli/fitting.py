@@ -8,6 +8,7 @@ import json
 import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -381,15 +382,23 @@ def score(
         if result.is_quick and not result.problem:
             session.say("at first", _first_words(result))
 
+    n_folds, begun = len(plan.split.folds), Counter[str]()
+
+    def fold_words(name: str) -> str:
+        begun[name] += 1
+        return f"fits, {name}" + (
+            f", fold {(begun[name] - 1) % n_folds + 1} of {n_folds}" if n_folds > 1 else ""
+        )
+
     with session.progress() as bar:
-        n_fits = sum(len(each.settings) for each in contenders) * len(plan.split.folds)
+        n_fits = sum(len(each.settings) for each in contenders) * n_folds
         task = bar.add_task("scoring", total=n_fits, detail="")
         results = cross_validate(
             contenders,
             plan.split.folds,
             n_jobs=n_jobs,
             task=plan.table.task,
-            on_begin=lambda name: bar.update(task, detail=name),
+            on_begin=lambda name: bar.update(task, detail=fold_words(name)),
             on_fold=lambda name: bar.update(task, advance=1),
             on_result=tell,
             name_rows=plan.table.names.listed,

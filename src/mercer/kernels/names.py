@@ -73,16 +73,21 @@ def read_kernel(text: str) -> Kernel:
     """Return the kernel that a text describes; a `UsageError` names the nearest to an unknown name.
 
     Names, ``+``, ``*``, parentheses, calls with one integer or one kernel, and inputs in brackets,
-    in at most 4000 characters; nothing is evaluated.
+    in at most 4000 characters; nothing is evaluated. What is wrong is marked under the text.
     """
+    text = text.strip() if len(text) <= MAX_LENGTH else text
     if len(text) > MAX_LENGTH:
         raise UsageError(f"a kernel in more than {MAX_LENGTH} characters ({len(text)})")
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         found = str(getattr(error, "msg", ""))  # such as: '[' was never closed
         why = f" ({found})" if "never closed" in found or "unmatched" in found else ""
-        raise UsageError(f"no kernel {_shortened(text)}{why}; {_ALLOWED}") from None
+        marked = ""
+        if isinstance(error, SyntaxError) and text:
+            begin, end = (error.offset or len(text) + 2) - 1, (error.end_offset or 0) - 1
+            marked = _marked(text, begin, end)
+        raise UsageError(f"no kernel {_shortened(text)}{why}; {_ALLOWED}{marked}") from None
     n_leaves = 1 + sum(isinstance(node, ast.BinOp) for node in ast.walk(tree))
     if n_leaves > MAX_LEAVES:
         raise UsageError(f"a kernel has at most {MAX_LEAVES} leaves; this one has {n_leaves}")
@@ -90,6 +95,24 @@ def read_kernel(text: str) -> Kernel:
         return _kernel_of(tree.body)
     except RecursionError:
         raise UsageError(f"no kernel {_shortened(text)}; {_ALLOWED}") from None
+    except _RefusedError as error:
+        node, words = error.args
+        bytes_of = text.encode()
+        ends = (node.col_offset, node.end_col_offset)
+        begin, end = (len(bytes_of[:n].decode()) for n in ends)
+        raise UsageError(f"no kernel {words}; {_ALLOWED}{_marked(text, begin, end)}") from None
+
+
+class _RefusedError(Exception):
+    """A node of a text that is no kernel, and what is wrong with it."""
+
+
+def _marked(text: str, begin: int, end: int) -> str:
+    """Show a text with carets under a part of it; nothing where all of it is wrong, or too long."""
+    is_whole = begin <= 0 and end >= len(text)
+    if is_whole or len(text) > _LONGEST_SHOWN or not text.isprintable():
+        return ""
+    return f"\n    {text}\n    {' ' * begin}{'^' * max(1, end - begin)}"
 
 
 def _shortened(text: str) -> str:
@@ -118,7 +141,7 @@ def _kernel_of(node: ast.expr) -> Kernel:
             items = chosen.elts if isinstance(chosen, ast.Tuple) else [chosen]
             columns = [_column_of(item, node) for item in items]
             return on_columns(_kernel_of(value), columns)
-    raise UsageError(f"no kernel {ast.unparse(node)!r}{_hint(node)}; {_ALLOWED}")
+    raise _RefusedError(node, f"{ast.unparse(node)!r}{_hint(node)}")
 
 
 def _column_of(item: ast.expr, node: ast.expr) -> Column:
@@ -131,9 +154,10 @@ def _column_of(item: ast.expr, node: ast.expr) -> Column:
         case ast.Slice(lower=ast.Constant(value=int(begin)), upper=ast.Constant(value=int(end)),
                        step=None):  # fmt: skip
             return range(begin, end)
-    raise UsageError(
-        f"no kernel {_shortened(ast.unparse(node))}: inputs in brackets are names such as age, "
-        f'"mean radius" in quotes, positions such as 3, or 5:8 for 5, 6 and 7; {_ALLOWED}'
+    raise _RefusedError(
+        item,
+        f"{_shortened(ast.unparse(node))}: inputs in brackets are names such as age, "
+        '"mean radius" in quotes, positions such as 3, or 5:8 for 5, 6 and 7',
     )
 
 

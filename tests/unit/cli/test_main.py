@@ -171,3 +171,11 @@ def test_the_lines_for_a_shell_are_right(run, shell: str) -> None:
     assert f"_MERCER_COMPLETE={shell}_complete" in out.replace("_MERCER_COMPLETE ", "")
     if shutil.which(shell):
         subprocess.run([shell, "-n"], input=out, text=True, check=True)
+
+
+def test_carets_stand_under_what_they_mark(run) -> None:
+    how = "--target", "target", "--model", "gp", "--set", "kernel=rbf + matren32*periodic"
+    code, _, err = run("fit", "iris", *how)
+    assert code == 2
+    assert err.endswith("\n    rbf + matren32*periodic\n          ^^^^^^^^\n")
+    assert err.count("\n") == 3

@@ -174,3 +174,34 @@ def test_a_bracket_that_is_missing_is_named(text: str, said: str) -> None:
     with pytest.raises(UsageError, match="no kernel") as caught:
         read_kernel(text)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "under"),
+    [
+        ("rbf + matren32*periodic", "matren32"),
+        (" rbf[é1] + lineer", "lineer"),
+        ("rbf[1.5] + linear", "1.5"),
+        ("rbf * polynomial(2.5)", "polynomial(2.5)"),
+        ("rbf[age + linear", "["),
+    ],
+)
+def test_what_is_wrong_is_marked(text: str, under: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_kernel(text)
+    _, shown, carets = str(caught.value).splitlines()
+    assert shown.strip() == text.strip()
+    marked = "".join(a for a, b in zip(shown, carets, strict=False) if b == "^")
+    assert (marked, carets.count("^")) == (under, len(under))
+
+
+@pytest.mark.parametrize("text", ["rbx", "rbf +\nlin", "rbf + rbx" + " " * 300 + "+ rbf", ""])
+def test_what_is_wrong_as_a_whole_or_too_long_is_not_marked(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_kernel(text)
+    assert "^" not in str(caught.value)
+
+
+def test_an_operator_without_its_right_side_is_marked_at_the_end() -> None:
+    with pytest.raises(UsageError, match=r"\n    rbf \+\n {4,}\^$"):
+        read_kernel("rbf +")
