@@ -159,6 +159,8 @@ def _fit(
 ) -> None:
     from dataclasses import replace
 
+    import numpy as np
+
     from mercer.cli.fitting import (
         fit_final,
         inspect_fit,
@@ -193,9 +195,11 @@ def _fit(
     session.blank()
     for problem in problems:
         session.note("warning", f"not scored: {problem}")
-    session.say("verdict", verdict(evaluation))
-    session.say("", log_score_words(evaluation))
-    step = compare_step(typed_words())
+    can_tell = bool(np.ptp(plan.table.X, axis=0).any())
+    said = "none: where no input varies, no model tells one row from another"
+    session.say("verdict", verdict(evaluation) if can_tell else said)
+    session.say("", log_score_words(evaluation) if can_tell else "")
+    step = compare_step(typed_words()) if can_tell else None
     if step is not None and plan.table.task is REGRESSION:
         session.propose(audit_step(typed_words(), evaluation, plan.table.source))
     session.propose(step)

@@ -316,7 +316,8 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
         estimator._table_of_rows = table.inputs, table.encoder
     try:
         with session.warnings_as_lines(), session.at_work("fitting"):
-            warnings.filterwarnings("ignore", "constant columns")  # `constant_columns` said so
+            # What `constant_columns` has said.
+            warnings.filterwarnings("ignore", "(all columns are|constant columns)")
             groups = fit_groups(estimator, table.groups)
             estimator.fit(table.X, _native(table.labels), **groups)
     except RowsError as error:

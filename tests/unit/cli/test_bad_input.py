@@ -260,9 +260,11 @@ def test_d9_constant_columns_warn_and_work(run, tmp_path: Path, constant: str) -
     rng = np.random.default_rng(0)
     rows = [f"1,{2 if constant == 'both' else rng.normal()},{'xy'[i % 2]}" for i in range(24)]
     path.write_text("a,b,label\n" + "\n".join(rows) + "\n")
-    code, _, err = run("fit", path, "--target", "label", "--test-size", "0.5", *TINY)
+    code, out, err = run("fit", path, "--target", "label", "--test-size", "0.5", *TINY)
     assert code == 0
-    assert err.count("'a'") == 1
+    assert err.count("'a'") == err.count("constant") == 1
+    assert ("verdict   none: where no input varies" in out) == (constant == "both")
+    assert ("mercer compare" in out) == (constant != "both")
     assert err.count("all inputs are constant ('a', 'b')") == (constant == "both")
 
 
