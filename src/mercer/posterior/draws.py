@@ -232,6 +232,8 @@ class Draws:
         """How many there are, such as "4 chains of 500 draws"."""
         if self.is_weighted:
             return f"{self.n_total} weighted draws"
+        if self.n_total == 1:
+            return "one point, nothing drawn"
         return f"{self.n_chains} chain{'s' * (self.n_chains > 1)} of {self.n_draws} draws"
 
     def flat(self, name: str) -> NDArray[Any]:

@@ -119,6 +119,7 @@ def build_report(
     is_scored = audit is None or evaluation is not None
     steps = () if audit is None or inspection is None else inspection.steps
     of_method = method.sections(estimator, audit)
+    draws_section = particles_section if draws.is_weighted else chains_section
     first, later = of_method[: audit is not None], of_method[audit is not None :]
     sections = (
         *(_proposing(held_sections(evaluation), next_step) if is_scored else ()),
@@ -127,7 +128,7 @@ def build_report(
         *((answers.steps_section(steps),) if steps else ()),
         fit_section(estimator, method.describe(estimator), provenance),
         *later,
-        particles_section(estimator) if draws.is_weighted else chains_section(estimator),
+        *((draws_section(estimator),) if draws.n_total > 1 else ()),
         diagnostics_section(estimator, method.glossary),
         reproduce_section(estimator, provenance),
     )
@@ -208,10 +209,11 @@ def _sampling_tile(estimator: Any) -> Tile:
     n_warnings, draws = len(estimator.diagnostics_.warnings), estimator.posterior_
     is_population = draws.is_weighted and estimator.diagnostics_.n_evaluations is None
     unit = "particles" if is_population else "weighted draws" if draws.is_weighted else "draws"
+    size = f"{count(draws.n_total)} {unit}"
     return Tile(
         "Sampling",
         "no warnings" if n_warnings == 0 else f"{n_warnings} warning{'s' * (n_warnings > 1)}",
-        f"{count(draws.n_total)} {unit}, see Diagnostics",
+        f"{draws.size_words if draws.n_total == 1 else size}, see Diagnostics",
         needs_attention=n_warnings > 0,
     )
 

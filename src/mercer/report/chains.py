@@ -36,7 +36,8 @@ def fit_section(
 ) -> Section:
     """Build the section that says what was fitted on what."""
     draws = estimator.posterior_
-    sampled = draws.size_words if draws.is_weighted else _chains_words(draws)
+    is_run = not draws.is_weighted and draws.n_total > 1
+    sampled = _chains_words(draws) if is_run else draws.size_words
     classes = [str(label) for label in getattr(estimator, "classes_", ())]
     told = [("Classes", listing(classes))] if classes else []
     posterior = ("Posterior", sampled)
@@ -167,9 +168,6 @@ _HEADINGS: Final = {
 def chains_section(estimator: Any) -> Section:
     """Build the section of trace and rank plots, of the quantities that mix worst."""
     draws: Draws = estimator.posterior_
-    if not estimator.diagnostics_.table.rows:
-        no_chains = "The model is one point, its most probable setting: no chains to look at."
-        return Section("chains", _TITLE, (no_chains,))
     names = _slowest(estimator.diagnostics_, draws)
     if not names:
         other = "What was monitored is not among the draws that the model holds: see Diagnostics."

@@ -72,5 +72,7 @@ def test_a_maximum_has_a_report_without_chains() -> None:
         rng.standard_normal((20, 2)), np.arange(20) % 2
     )
     page = render(build_report(model, evaluation=None, provenance=None))
-    assert "no chains to look at" in page
+    assert "Trace and rank plots" not in page
+    assert "1 draws" not in page
+    assert "one point, nothing drawn, see Diagnostics" in page
     assert "Nothing was sampled" in page
