@@ -78,8 +78,15 @@ def test_p2_killed_hmc_is_undisturbed(tmp_path: Path) -> None:
     assert seen == digest(sample(make_hmc(0.5), plan, adaptation=HamiltonianAdaptation(90)).draws)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "n_jobs"),
+    [
+        (signal.SIGTERM, 1),
+        (signal.SIGINT, 2),
+        pytest.param(signal.SIGINT, 1, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, 2, marks=pytest.mark.slow),
+    ],
+)
 def test_r1_r2_a_signal_ends_the_process_soon(tmp_path: Path, number: int, n_jobs: int) -> None:
     """Ninety steps of 0.1 s: it could not end so soon by itself."""
     process = start("toy", tmp_path, n_jobs, 0.1)

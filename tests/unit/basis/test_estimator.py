@@ -13,6 +13,7 @@ from mercer.basis import filter as filter_module
 from mercer.basis.estimator import SequentialKernelRegressor
 from mercer.errors import MercerWarning, NumericalError, UsageError
 from support.basis_streams import STREAMS, bits, make_stream, small
+from support.statistics import few_first
 
 X, Y = make_stream()
 
@@ -78,8 +79,20 @@ def test_scores() -> None:
     assert 0.0 < model.log_evidence_se_ < 5.0
 
 
-@pytest.mark.parametrize("forgetting", [1.0, 0.97, 0.9, (1.0, 0.8)])
-@pytest.mark.parametrize("n", [40, 520, 528])
+# Rows of the present block, of one that was learned, and at its edge.
+@pytest.mark.parametrize(
+    ("forgetting", "n"),
+    [
+        *(
+            pytest.param(f, n, marks=pytest.mark.slow)
+            for f in (1.0, (1.0, 0.8))
+            for n in (520, 528)
+        ),
+        *((f, 40) for f in (1.0, 0.97, 0.9, (1.0, 0.8))),
+        (0.9, 520),
+        (0.97, 528),
+    ],
+)
 def test_the_score_of_a_row_is_what_was_predicted_of_it(forgetting: float, n: int) -> None:
     X, y = make_stream(n + 1)
     model = small(forgetting=forgetting).partial_fit(X[:n], y[:n])
@@ -104,7 +117,7 @@ def test_centres_are_rows() -> None:
     assert 0.0 <= model.n_centres_ <= 5.0
 
 
-@pytest.mark.parametrize("forgetting", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("forgetting", few_first([0.5, 0.8, 0.95], 0.8))
 def test_each_row_is_forgotten_by_itself(forgetting: float) -> None:
     """Later rows are learned in blocks: the first of one was predicted from next to nothing."""
     X, y = make_stream(560)

@@ -38,6 +38,7 @@ def test_named_contenders_on_the_same_folds(run, table: Path) -> None:
     assert "\x1b" not in out
 
 
+@pytest.mark.slow
 def test_all_that_tell_three_classes_apart(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,14 +109,12 @@ def test_a_baseline_that_runs_out_of_time_is_listed_so(run, table: Path) -> None
     assert "ran out of time" in json.loads(out)["advice"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
         ["integration=exact", "kernel=matern32", "rank=8"],
-        pytest.param(
-            ["inference=hmc", "n_leapfrog=5", "step_size=0.1", "kernel=linear"],
-            marks=pytest.mark.slow,
-        ),
+        ["inference=hmc", "n_leapfrog=5", "step_size=0.1", "kernel=linear"],
     ],
     ids=["exact", "hmc"],
 )

@@ -77,9 +77,9 @@ def undisturbed(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return digest(out)
 
 
+@pytest.mark.slow  # three processes each; of the sampler alone: tests/sampling/test_kill.py
 @pytest.mark.parametrize(
-    ("number", "code", "jobs"),
-    [(signal.SIGINT, 130, 1), pytest.param(signal.SIGTERM, 143, 2, marks=pytest.mark.slow)],
+    ("number", "code", "jobs"), [(signal.SIGINT, 130, 1), (signal.SIGTERM, 143, 2)]
 )
 def test_a_stopped_fit_goes_on_to_the_same_model(
     rows: Path, tmp_path: Path, undisturbed: str, number: int, code: int, jobs: int
@@ -170,8 +170,17 @@ run()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("delay", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize(
+    ("number", "delay"),
+    [
+        (signal.SIGINT, 0.02),
+        (signal.SIGTERM, 0.05),
+        (signal.SIGINT, 0.1),
+        pytest.param(signal.SIGTERM, 0.02, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, 0.05, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, 0.1, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_among_the_first_imports_is_one_line(number: int, delay: float) -> None:
     """Before, a traceback; on a fast machine the command may be done before it comes."""
     done = subprocess.run(

@@ -61,6 +61,11 @@ SHORT = {
 
 
 @pytest.fixture(scope="module")
+def quick_start() -> None:
+    """Workers have the start as it is."""
+
+
+@pytest.fixture(scope="module")
 def two_workers() -> Iterator[Any]:
     with cluster.local_cluster(2) as made, distributed.Client(made) as client:
         yield client
@@ -203,7 +208,7 @@ def test_what_needs_its_rows_in_memory_does_not_read_them_silently(
     [
         pytest.param(1, "normal", marks=pytest.mark.slow),
         (2, "normal"),
-        (1, "student_t"),
+        pytest.param(1, "student_t", marks=pytest.mark.slow),
         pytest.param(1, "heteroscedastic", marks=pytest.mark.slow),
         pytest.param(1, "contaminated", marks=pytest.mark.slow),  # thirty seconds
     ],
@@ -318,6 +323,7 @@ def test_r7_r8_without_workers_and_without_a_scheduler_a_pass_ends_with_an_error
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    monkeypatch.setattr(cluster, "SECONDS_TO_ANSWER", 3.0)
     with cluster.local_cluster(1) as made:
         files = mercer.data.open(folder, engine="dask", scheduler=made.scheduler_address)
         made.scale(0)

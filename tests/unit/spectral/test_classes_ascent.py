@@ -20,6 +20,12 @@ from mercer.spectral.rows import MemoryRows
 from mercer.spectral.trajectory import FEWEST_ROWS, Ascent, prepare_ascent
 from support.spectral_class_cases import make_classes
 
+
+@pytest.fixture(scope="module")
+def quick_start() -> None:
+    """The start as it is."""
+
+
 M, N_LINEAR = 20, 3
 
 

@@ -11,6 +11,12 @@ from mercer.estimation.standardize import scale_target
 from mercer.spectral.model import Scales
 from mercer.spectral.settings import SpectralSettings, choose_standardizer
 
+
+@pytest.fixture(scope="module")
+def quick_start() -> None:
+    """The start as it is."""
+
+
 SETTINGS = SpectralSettings(8, 2.0, "pcn", "diagonal", "learn", "learn", True, 1)
 NAMES = ("x0", "x1", "x2")
 RNG = np.random.default_rng(8)

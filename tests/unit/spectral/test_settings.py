@@ -16,6 +16,11 @@ from mercer.spectral.settings import (
 )
 
 
+@pytest.fixture(scope="module")
+def quick_start() -> None:
+    """The start as it is."""
+
+
 def settings(**own: Any) -> SpectralSettings:
     plan = {
         "n_frequencies": 8, "concentration": 2.0, "proposals": "pcn", "base_measure": "diagonal",

@@ -20,6 +20,12 @@ from mercer.spectral.sampler import Start
 from mercer.spectral.settings import BOUNDS, EvidenceOfScales, find_scales, find_waves
 from support.spectral_cases import marginal_law, plain_design, problem
 
+
+@pytest.fixture(scope="module")
+def quick_start() -> None:
+    """The start as it is."""
+
+
 PRIOR = GammaPrior(1.0, 1e-3)
 FIRST = Scales(np.full(3, 3.0**-0.5), 0.02)
 
