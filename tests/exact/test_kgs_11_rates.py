@@ -131,7 +131,7 @@ def of_the_recorded_class(labels: np.ndarray, is_learned: bool) -> LabelNoise:
     sizes = np.bincount(labels, minlength=2)
     zero, one = (learned_rate(PRIOR, int(size)) for size in sizes)
     right = learned_class_rates(PRIOR, labels)
-    step = (zero.total[0][:, np.newaxis] + one.total[0])[np.newaxis]
+    step = (zero.total[0] + one.total[0, :, 0])[np.newaxis]
     return replace(right, step=step, log_no_errors=zero.log_no_errors + one.log_no_errors)
 
 

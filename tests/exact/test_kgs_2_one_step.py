@@ -85,7 +85,7 @@ def _of_the_recorded_class(noise: LabelNoise) -> LabelNoise:
     """Learned rates tied to the recorded class: the costs of two groups add up."""
     step = np.zeros_like(noise.step)
     for k, size in enumerate(noise.sizes):
-        cost = learned_rate((1.0, 3.0), int(size)).total[0]
+        cost = learned_rate((1.0, 3.0), int(size)).total[0, :, 0]
         step += cost[:, np.newaxis] if k == 0 else cost
     return replace(noise, step=step)
 

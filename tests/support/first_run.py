@@ -12,8 +12,8 @@ from pathlib import Path
 def compile_all() -> None:
     """Fill Numba's cache, each loop once, so that no two workers compile the same one.
 
-    Each warm-up that is not done runs in a process of its own, two at a time, the longest first.
-    What a later one calls, an earlier has compiled.
+    Those of a method that are not done run in a process of their own, as many at a time as there
+    are cores, the longest first.
     """
     from mercer.basis import learner as basis
     from mercer.gp import laplace
@@ -22,20 +22,14 @@ def compile_all() -> None:
     from mercer.sphere import fitting as sphere
 
     warm_ups = [
-        basis.compile_now,
-        sphere.compile_several,
-        spectral.compile_now,
-        laplace.compile_softmax_now,
-        sphere.compile_now,
-        laplace.compile_now,
-        basis.compile_classes_now,
-        sphere.compile_circle,
-        spectral.compile_mixture_now,
-        spectral.compile_classes_now,
+        (basis.compile_now, basis.compile_classes_now),
+        (sphere.compile_now, sphere.compile_several, sphere.compile_circle),
+        (laplace.compile_now, laplace.compile_softmax_now),
+        (spectral.compile_now, spectral.compile_mixture_now, spectral.compile_classes_now),
     ]
     compile_first(print)  # what is cached of other sources goes
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda warm_up: compile_first(lambda line: None, warm_up), warm_ups))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda of_one: compile_first(lambda line: None, *of_one), warm_ups))
 
 
 def run_with_cache(program: str, cache: Path) -> tuple[str, str]:

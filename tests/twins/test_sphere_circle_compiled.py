@@ -148,7 +148,8 @@ def test_circle_arcs(kind: str, n: int) -> None:
 
 def test_cross() -> None:
     """There and back: the cost of the errors that are made or undone, and those that cannot be."""
-    total, errors = np.array([[0.0, 1.0, 3.0, 7.0], [0.0, 1e6, 2e6, 2e6]]), np.array([1, 0])
+    total = np.array([[0.0, 1.0, 3.0, 7.0], [0.0, 1e6, 2e6, 2e6]])[..., np.newaxis]
+    errors = np.array([1, 0])
     jumps = np.array([[1, 0], [0, 1], [2, 0]])
     assert compiled._cross(0, 0, jumps, 0.5, total, errors) == (2.5, 0)
     np.testing.assert_array_equal(errors, [2, 0])

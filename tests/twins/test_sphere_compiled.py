@@ -396,7 +396,8 @@ def test_find_and_sort_crossings(n: int) -> None:
 
 def test_cross() -> None:
     """There and back: the cost of the errors that are made or undone."""
-    total, errors = np.array([[0.0, 1.0, 3.0, 7.0], [0.0, 1e6, 2e6, 2e6]]), np.array([1, 0])
+    total = np.array([[0.0, 1.0, 3.0, 7.0], [0.0, 1e6, 2e6, 2e6]])[..., np.newaxis]
+    errors = np.array([1, 0])
     jumps, row_cost = np.array([[1, 0], [0, 1], [2, 0]]), np.array([0.5, 0.0, 0.25])
     assert compiled._cross(0, False, jumps, row_cost, total, errors, 1.0) == 2.5
     np.testing.assert_array_equal(errors, [2, 0])

@@ -122,11 +122,15 @@ class LabelNoise:
 
     @cached_property
     def total(self) -> Array:
-        """Cost of e errors in group g, without that of the rows: (n_groups, n + 1), or ``step``."""
+        """Cost of e errors in group g, without that of the rows: (n_groups, n + 1, 1), or ``step``.
+
+        It has three axes, so that loops are compiled for one type.
+        """
         if self.step.ndim == 3:
             return self.step
         start = np.zeros((len(self.sizes), 1))
-        return np.concatenate([start, np.cumsum(self.step[:, :-1], axis=1)], axis=1)
+        total = np.concatenate([start, np.cumsum(self.step[:, :-1], axis=1)], axis=1)
+        return total[..., np.newaxis]
 
     def cost(self, is_wrong: NDArray[np.bool_]) -> Array:
         """Cost in nats of the wrong rows, shape (..., n), against none wrong: shape (...)."""
@@ -137,7 +141,7 @@ class LabelNoise:
         """Cost in nats of errors by group, (..., n_groups), without that of the rows."""
         if self.step.ndim == 3:
             return np.asarray(self.step[0, errors[..., 0], errors[..., 1]])
-        return np.asarray(self.total[np.arange(len(self.sizes)), errors].sum(axis=-1))
+        return np.asarray(self.total[np.arange(len(self.sizes)), errors, 0].sum(axis=-1))
 
     def expected_rates(self, errors: NDArray[np.int64]) -> Array:
         """E[rate | errors] from errors by group, (..., n_groups); known rates are given back.

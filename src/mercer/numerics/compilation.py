@@ -32,6 +32,7 @@ COMPILING = "compiling the inner loops of this model, once on this machine: ten 
 _NO_CACHE = "cannot cache"  # how Numba begins where it finds no folder that it may write
 _STAMP = "mercer-loops.sha256"  # in a folder of the cache: from which sources
 _LOOPS: list[Any] = []  # every marked loop of the modules that are loaded
+_METHODS = {"gp", "sphere", "basis", "spectral"}  # whose loops call none of another method
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -62,16 +63,19 @@ def compile_first(tell: Callable[[str], None], *warm_ups: Callable[[], None]) ->
     ``warm_ups`` are functions of a module, without arguments, that use every loop once.
     """
     _drop_stale()
+    due = []
     for warm_up in warm_ups:
-        stamp = _stamp(warm_up)
-        if stamp is None or _holds(stamp, _digest()):
-            continue
-        tell(COMPILING)
-        program = f"import {warm_up.__module__} as m; m.{warm_up.__name__}()"
-        done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
-        if done.returncode == 0:
-            with contextlib.suppress(OSError):
-                stamp.write_text(_digest())
+        stamp, digest = _stamp(warm_up), _digest(_folder(warm_up))
+        if stamp is not None and not _holds(stamp, digest):
+            due.append((f"import {warm_up.__module__} as m; m.{warm_up.__name__}()", stamp, digest))
+    if not due:
+        return
+    tell(COMPILING)
+    program = "\n".join(each for each, *_ in due)
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    for _, stamp, digest in due if done.returncode == 0 else ():
+        with contextlib.suppress(OSError):
+            stamp.write_text(digest)
 
 
 @dataclass(frozen=True)
@@ -86,12 +90,23 @@ class LoopCache:
 
 def look_at_cache() -> LoopCache:
     """Look at Numba's cache, without changing it."""
-    folders = sorted({Path(loop.stats.cache_path) for loop in _LOOPS if loop.stats.cache_path})
-    files = [path for folder in folders for path in folder.glob("*.nb[ic]")]
-    fresh = [folder for folder in folders if _holds(folder / _STAMP, _digest())]
+    digests = _digests()
+    files = [path for folder in digests for path in folder.glob("*.nb[ic]")]
+    fresh = [folder for folder in digests if _holds(folder / _STAMP, digests[folder])]
     n_compiled = sum(path.suffix == ".nbi" and path.parent in fresh for path in files)
     n_bytes = sum(path.stat().st_size for path in files)
-    return LoopCache(tuple(folders), len(_LOOPS), n_compiled, n_bytes)
+    return LoopCache(tuple(digests), len(_LOOPS), n_compiled, n_bytes)
+
+
+def _folder(function: Any) -> str:
+    """Folder of the package that a loop or a warm-up is of."""
+    return str(function.__module__).partition(".")[2].partition(".")[0]
+
+
+def _digests() -> dict[Path, str]:
+    """Folders of the cache, in order, with the digest of the sources of what they hold."""
+    found = {loop.stats.cache_path: _folder(loop) for loop in _LOOPS}
+    return {Path(path): _digest(found[path]) for path in sorted(filter(None, found))}
 
 
 def _stamp(warm_up: Callable[[], None]) -> Path | None:
@@ -110,30 +125,30 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def _drop_stale() -> None:
-    """Remove what was cached from other sources of any loop of the package.
+    """Remove what was cached from other sources of any loop that it may call.
 
     Numba looks at the file that defines a loop alone, not at those whose loops it has inlined.
     """
-    for folder in map(Path, {loop.stats.cache_path for loop in _LOOPS} - {None}):
+    for folder, digest in _digests().items():
         stamp = folder / _STAMP
-        if not folder.is_dir() or _holds(stamp, _digest()):
+        if not folder.is_dir() or _holds(stamp, digest):
             continue
         with contextlib.suppress(OSError):  # a cache that cannot be written
             for cached in [*folder.glob("*.nb[ic]"), *folder.glob("*.compiled")]:
                 cached.unlink()
-            stamp.write_text(_digest())
+            stamp.write_text(digest)
 
 
 @functools.cache
-def _digest() -> str:
-    """SHA-256 of the sources of all compiled loops, the compiler, and the processor."""
+def _digest(folder: str) -> str:
+    """SHA-256 of the sources of all loops but other methods', the compiler, and the processor."""
     package = Path(__file__).parents[1]
     versions = (numba.__version__, platform.python_version(), binding.get_host_cpu_name())
     sha = hashlib.sha256(repr(versions).encode())
     for source in sorted(package.rglob("*.py")):
-        text = source.read_bytes()
-        if b"@compiled(" in text:
-            sha.update(source.relative_to(package).as_posix().encode() + text)
+        name, text = source.relative_to(package), source.read_bytes()
+        if b"@compiled(" in text and name.parts[0] not in _METHODS - {folder}:
+            sha.update(name.as_posix().encode() + text)
     return sha.hexdigest()
 
 

@@ -659,11 +659,8 @@ def compile_loops(tell: Callable[[str], None], n_classes: int = 2, sampler: str 
 
     Loops of several classes and of the great circle are compiled where they are needed.
     """
-    compile_first(tell, compile_now)
-    if n_classes > 2:
-        compile_first(tell, compile_several)
-    if sampler == "great_circle":
-        compile_first(tell, compile_circle)
+    more = [compile_several] * (n_classes > 2) + [compile_circle] * (sampler == "great_circle")
+    compile_first(tell, compile_now, *more)
 
 
 def compile_now() -> None:

@@ -286,11 +286,8 @@ def circle_arcs(
         n_live = n - crossing_angles(f, f, 2.0, 1.0, tangent, angles)
         angles[angles < NO_CROSSING] = _HALF_PI
     order_angles(angles, order, ordered)
-    if total.ndim == 2:
-        if is_common:
-            common_masses(ordered, order, tangent, n_live, total[0], masses, errors)
-        else:
-            arc_masses(ordered, order, tangent, n_live, jumps, total, row_cost, masses, errors)
+    if is_common:
+        common_masses(ordered, order, tangent, n_live, total.ravel(), masses, errors)
     else:
         arc_masses(ordered, order, tangent, n_live, jumps, total, row_cost, masses, errors)
     return n_live, share, scale

@@ -66,11 +66,11 @@ def count_errors(f, jumps, errors):
 
 @compiled(nogil=True)
 def _cost_of_counts(total, errors):
-    if total.ndim == 3:
+    if total.shape[2] > 1:
         return total[0, errors[0], errors[1]]
     cost = 0.0
     for k in range(total.shape[0]):
-        cost += total[k, errors[k]]
+        cost += total[k, errors[k], 0]
     return cost
 
 

@@ -163,7 +163,7 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
 
     def _excess(self, point: Array, n_far: int) -> float:
         """Cost of all errors less the cost that the surrogate saw."""
-        n_near, total = self._near_errors(point), self.noise.total[0]
+        n_near, total = self._near_errors(point), self.noise.total[0, :, 0]
         return float(total[n_near + n_far] - total[n_near + self.screening.n_far_errors])
 
     def _near_errors(self, point: Array) -> int:

@@ -144,16 +144,39 @@ def test_loops_of_the_sphere_are_compiled_where_they_are_needed(monkeypatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("loop", "costs", "warm_up"),
+    ("loop", "costs", "warm_up", "axes"),
     [
-        (sphere_loops.trajectories, "total", sphere_fitting.compile_now),
-        (sphere_loops.tempered_sweeps, "total", sphere_fitting.compile_now),
-        (several_loops.cycles, "step", sphere_fitting.compile_several),
+        (sphere_loops.trajectories, "total", sphere_fitting.compile_now, [3]),
+        (sphere_loops.tempered_sweeps, "total", sphere_fitting.compile_now, [3]),
+        (several_loops.cycles, "step", sphere_fitting.compile_several, [2, 3]),
     ],
     ids=["trajectories", "tempered_sweeps", "cycles"],
 )
-def test_loops_of_the_sphere_are_compiled_for_rates_by_class_too(loop, costs, warm_up) -> None:
-    """Costs of learned rates of two classes, or of a matrix of rates, have an axis more."""
+def test_loops_of_the_sphere_are_compiled_for_rates_by_class_too(
+    loop, costs, warm_up, axes: list[int]
+) -> None:
+    """Costs of learned rates of two classes are of the type of others; of a matrix not."""
     warm_up()
     position = list(inspect.signature(loop.py_func).parameters).index(costs)
-    assert {signature[position].ndim for signature in loop.signatures} >= {2, 3}
+    assert sorted(signature[position].ndim for signature in loop.signatures) == axes
+
+
+def test_other_methods_do_not_change_what_is_cached(tmp_path: Path, monkeypatch) -> None:
+    """The loops of one method call those of the common folders, and none of another method."""
+    home = tmp_path / "numerics" / "compilation.py"
+    for name in ("numerics", "gp", "sphere", "features"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "loops.py").write_text("@compiled(nogil=True)")
+    monkeypatch.setattr(compilation, "__file__", str(home))
+
+    def digests() -> list[str]:
+        compilation._digest.cache_clear()
+        return [compilation._digest(name) for name in ("gp", "sphere", "features")]
+
+    first = digests()
+    (tmp_path / "gp" / "loops.py").write_text("@compiled(nogil=False)")
+    second = digests()
+    assert [a == b for a, b in zip(first, second, strict=True)] == [False, True, True]
+    (tmp_path / "features" / "loops.py").write_text("@compiled(nogil=False)")
+    assert not set(second) & set(digests())
+    compilation._digest.cache_clear()
