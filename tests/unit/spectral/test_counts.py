@@ -19,6 +19,12 @@ from mercer.spectral.estimator import BaNKRegressor
 from support.mangled import set_array, taken
 from support.spectral_fits import tiny
 
+
+@pytest.fixture(scope="module")
+def quick_start() -> None:
+    """The start as it is: what a mean says of a row is near a limit."""
+
+
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 
 # The law.

@@ -18,6 +18,12 @@ from mercer.spectral.prediction import FunctionDraws
 from support.mangled import set_array, taken
 from support.spectral_fits import tiny
 
+
+@pytest.fixture(scope="module")
+def quick_start() -> None:
+    """The start as it is: hard targets are hardest there."""
+
+
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 
 
