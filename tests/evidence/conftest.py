@@ -5,6 +5,10 @@ from __future__ import annotations
 import joblib
 import pytest
 
+from support.quick_start import quick_start
+
+__all__ = ["one_process", "quick_start"]
+
 
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:

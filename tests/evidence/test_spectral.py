@@ -283,7 +283,8 @@ def test_noise_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
     from reproduce.scenarios import spectral_noise_v1 as scenario
 
     monkeypatch.setattr(scenario, "N_NEW", 40)
-    own, model = {"n_draws": 10, "n_warmup": 10, "n_chains": 1}, scenario._model
+    own = {"n_draws": 10, "n_warmup": 10, "n_chains": 1, "n_frequencies": 24}
+    model = scenario._model
     monkeypatch.setattr(scenario, "_model", lambda *names: model(*names).set_params(**own))
     rows = scenario._cell("absolute", 60, 0) + scenario._cell("diabetes", 60, 0)
     assert len(rows) == 2 * 5

@@ -159,9 +159,11 @@ def _statistics(
     rows, m2, r = sampler.rows, 2 * M, dispersion_of(state)
     assert isinstance(rows, MemoryRows)
     means, beta, Z = _means(sampler, state), state.coef[0], state.mixture.assignment[0]
-    law = stats.nbinom(r, r / (r + means))
-    at = law.pmf(rows.y)
-    below = law.cdf(rows.y) - rng.random(N) * at
+    # As `stats.nbinom` has it, which takes a millisecond.
+    p, y = r / (r + means), rows.y
+    log_at = special.gammaln(r + y) - special.gammaln(y + 1.0) - special.gammaln(r)
+    log_at += r * np.log(p) + special.xlog1py(y, -p)
+    below = special.betainc(r, y + 1.0, p) - rng.random(N) * np.exp(log_at)
     deviation = (state.frequencies[0, 0] - state.mixture.means[Z, 0]) / (
         state.mixture.components.stds[Z, 0]
     )
@@ -174,7 +176,7 @@ def _statistics(
         "dispersion": special.ndtr((math.log(r) - CENTRE) / SPREAD),
         "a count": below[0],
         "largest count": below.max() ** N,
-        "log likelihood": law.logpmf(rows.y).sum(),
+        "log likelihood": log_at.sum(),
         "alignment": np.log1p(rows.y) @ np.log(means),
         "components": state.mixture.n_components,
     }

@@ -19,6 +19,7 @@ def regressor(weighting: str = "printed", **options) -> SequentialKernelRegresso
     return model.set_params(weighting=weighting, random_state=0, progress=False, **options)
 
 
+@pytest.mark.slow
 def test_fewer_kernels_than_the_data_want() -> None:
     """Over six sets of the sinc data: 2.6 against 4.4 kernels, and nearly twice the error."""
     centres, squares = np.zeros((6, 2)), np.zeros((6, 2))

@@ -73,8 +73,15 @@ def test_a_setting_of_others_is_refused(run, curve: Path) -> None:
     assert "SequentialKernelRegressor has no such argument" in err
 
 
-@pytest.mark.parametrize("n_lags", [3, 24])
-@pytest.mark.parametrize("step", ["trend", "walk"])
+@pytest.mark.parametrize(
+    ("step", "n_lags"),
+    [
+        ("trend", 24),
+        ("walk", 3),
+        pytest.param("trend", 3, marks=pytest.mark.slow),
+        pytest.param("walk", 24, marks=pytest.mark.slow),
+    ],
+)
 def test_a_series_that_drifts_is_followed(run, tmp_path: Path, step: str, n_lags: int) -> None:
     """Beyond the lags met so far all kernels are 0: the mean goes on, and intervals hold."""
     rng, path = np.random.default_rng(1), tmp_path / "series.csv"

@@ -125,8 +125,10 @@ def test_the_load_of_a_stream_is_not_its_input(here: Path) -> None:
     ("words", "stdin", "stdout"),
     [
         (("stream", "--target", "y", "--save", "d.csv"), "d.csv", None),
-        (("predict", "m.csv", "d.csv"), None, "d.csv"),
-        (("predict", "m.csv", "d.csv", "--out", "t.csv"), None, "t.csv"),
+        pytest.param(("predict", "m.csv", "d.csv"), None, "d.csv", marks=pytest.mark.slow),
+        pytest.param(
+            ("predict", "m.csv", "d.csv", "--out", "t.csv"), None, "t.csv", marks=pytest.mark.slow
+        ),
     ],
     ids=["saved over standard input", "written over data", "both to one file"],
 )

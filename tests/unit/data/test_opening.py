@@ -535,6 +535,7 @@ def test_the_command_line_learns_the_order_of_a_parquet_file(
     out = tmp_path / "m.mercer"
     words = ["fit", tmp_path / "t", "--target", "grade", "--model", "spectral", "--out", out]
     words += ["--test-size", "0.3", "--set", "ordered=true", "--set", "n_frequencies=4"]
+    words += ["--jobs", "1"]
     assert main([*map(str, words), "--set", "n_draws=4", "--set", "n_warmup=4"]) == 0
     assert "an ordered category, low, mid, high" in capsys.readouterr().out
     assert mercer.load(out).class_order_.tolist() == ["low", "mid", "high"]

@@ -183,7 +183,8 @@ def test_columns_in_another_order_are_another_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_kind", "n", "most"), [(GPRegressor, 40, 0.6), (GPClassifier, 120, 0.85)]
+    ("of_kind", "n", "most"),
+    [pytest.param(GPRegressor, 40, 0.6, marks=pytest.mark.slow), (GPClassifier, 120, 0.85)],
 )
 def test_auto_finds_shifts_by_category(of_kind: Any, n: int, most: float) -> None:
     """A smooth function of a number, shifted by city and by day: RBF errs, or knows, much less."""

@@ -46,6 +46,7 @@ def test_predictions_are_of_right_targets(model: GPRegressor) -> None:
     assert np.sqrt(np.mean(error**2)) < 0.5 * np.sqrt(np.mean(other**2))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 def test_intervals_hold_right_targets_with_heavy_tails() -> None:
     """One normal law a function, the mutant, is too wide in the middle and too narrow outside."""

@@ -90,6 +90,7 @@ def grouped(rng: np.random.Generator, n_groups: int, n_rows: int, spread: float 
     return rows, groups[order]
 
 
+@pytest.mark.slow
 def test_rows_of_a_group_are_no_independent_witnesses_of_intervals():
     """False alarms of right laws on 40 groups of 10 rows, 1000 tables: .001 by design.
 

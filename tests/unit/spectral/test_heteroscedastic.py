@@ -41,7 +41,8 @@ Z, NEW, NEW_STD = table(3000, 1)
 
 
 def fitted(noise: str, y: np.ndarray = Y, **own: Any) -> BaNKRegressor:
-    short = {"n_draws": 40, "n_warmup": 40, "n_chains": 2, "random_state": 0, "progress": False}
+    short = {"n_draws": 40, "n_warmup": 40, "n_chains": 2, "n_frequencies": 64}
+    short |= {"random_state": 0, "progress": False}
     return BaNKRegressor(noise=noise, **{**short, **own}).fit(X[: len(y)], y)
 
 
@@ -78,6 +79,7 @@ def test_the_noise_is_found_at_each_row(model: BaNKRegressor) -> None:
     np.testing.assert_allclose(drawn.std(axis=0), model.predict(rows, return_std=True)[1], rtol=0.1)
 
 
+@pytest.mark.slow
 def test_even_noise_is_level_with_a_normal_law() -> None:
     _, y, _ = table(400, 0, is_even=True)
     Z, new, _ = table(3000, 1, is_even=True)

@@ -39,6 +39,7 @@ def model() -> mercer.BaNKClassifier:
     return tiny(**MORE, ordered=list(NAMES)).fit(X, NAMES[RANK])
 
 
+@pytest.mark.slow
 def test_an_order_is_worth_rows() -> None:
     """Of a hundred rows: ahead in both scores, in the log score by three standard errors."""
     few, labels = X[:100], NAMES[RANK[:100]]
@@ -170,6 +171,7 @@ def test_joint_moves_have_no_order() -> None:
         tiny(ordered=True, sampler="joint").fit(X, RANK)
 
 
+@pytest.mark.slow
 def test_two_classes_are_the_logistic_model() -> None:
     """Up to the draws."""
     y = (RANK > 1).astype(int)

@@ -157,6 +157,7 @@ def test_noise_that_is_unlike_is_noted() -> None:
     assert any("by itself may be learned better" in note for note in notes), notes
 
 
+@pytest.mark.slow
 def test_outputs_that_bend_alike_learn_the_kernel_better() -> None:
     """Error of the kernel from one and from two curves with it, on average of eight tables."""
     lags = np.linspace(0.0, 3.0, 31)
