@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from mercer.gp import laplace
+from mercer.gp import laplace, softmax
 from mercer.gp.gaussian import RegressionPosterior
 from mercer.likelihoods.logistic import success_probability
 from mercer.sampling.hmc import HMC, Mass
@@ -44,20 +44,21 @@ def stop_newton_early(monkeypatch) -> None:
     """The paper's tolerance of 1e-4 on the change of the latent values, and no polish."""
     chord_steps = laplace.chord_steps
 
-    def stopped(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
+    def stopped(K, factors, y, a, f, tolerance, max_steps, memory):
         if memory == 0:
             return 0.0, 0
-        change, taken = chord_steps(K, U, root_weights, y, a, f, 1e-4, max_steps, memory)
+        change, taken = chord_steps(K, factors, y, a, f, 1e-4, max_steps, memory)
         return (0.0 if change < 1e-4 else change), taken
 
-    monkeypatch.setattr(laplace, "chord_steps", stopped)
+    for module in (laplace, softmax):
+        monkeypatch.setattr(module, "chord_steps", stopped)
 
 
 def start_newton_warm(monkeypatch) -> None:
     """The paper's iteration: Newton steps from the mode of the last call, until 1e-4."""
     last: dict[int, np.ndarray] = {}
 
-    def warm(K, y, B):
+    def warm(K, y, factors_at, start=None):
         n = len(y)
         f = last.get(n, np.zeros(n))
         for _ in range(100):
@@ -69,14 +70,12 @@ def start_newton_warm(monkeypatch) -> None:
             if change < 1e-4:
                 break
         last[n] = f
-        p = success_probability(f)
-        root_weights = np.sqrt(p * (1.0 - p))
-        return a, f, laplace._factor(K, root_weights, B), root_weights
+        return a, f, factors_at(f)
 
-    def no_polish(K, U, root_weights, y, a, f, *rest):
+    def no_polish(K, factors, y, a, f, *rest):
         return 0.0, 0
 
-    monkeypatch.setattr(laplace, "_find_mode", warm)
+    monkeypatch.setattr(laplace, "find_mode", warm)
     monkeypatch.setattr(laplace, "chord_steps", no_polish)
 
 

@@ -45,11 +45,13 @@ from mercer.gp.loops import (
     weighted_identity_plus,
 )
 from mercer.gp.softmax import (
+    POLISHED,
     Curvature,
     SoftmaxFit,
     correction_at,
     curvature,
     expected_softmax,
+    find_mode,
     first_order_step,
     fit_softmax,
     latent_covariance,
@@ -83,13 +85,7 @@ from mercer.sampling.sampler import Point
 
 Array = NDArray[np.float64]
 
-# The last factor is taken once f is known to this; its own first step then leaves an error of the
-# order of the square, and B^-1 differs from that at the mode by no more than this.
-_LAST_FACTOR = 1e-8
-_NEAR = 2e-4  # in logits, in place of the first where only the evidence is wanted
-_POLISHED = 1e-7  # a step below this, with that factor, ends within rounding of the mode
-_FARTHEST = 30.0  # logits of a start: beyond, its weights would vanish
-_MAX_STEPS, _MEMORY, _MAX_FACTORS = 16, 5, 60
+_NEAR = 2e-4  # in logits: how closely a mode is sought where only the evidence is wanted
 
 
 @dataclass(frozen=True)
@@ -136,11 +132,11 @@ def fit_laplace(
     if not np.isfinite(K[0, 0]):
         raise NumericalError("the Gram matrix is not finite")
     B = np.empty_like(K) if scratch is None else scratch
-    a, f, L, root_weights = _mode_near(K, y, B.T, near)
-    factor_f = f.copy()
-    chord_steps(K, L.T, root_weights, y, a, f, _POLISHED, 3, 0)
-    log_det = np.log(L.diagonal()).sum()
-    inverse = invert_factored(L)
+    a, f, factors = find_mode(K, y, lambda f: _Factors.at(K, f, B.T), near)
+    factor_f, root_weights = f.copy(), factors.root_weights
+    chord_steps(K, factors.parts, y, a, f, POLISHED, 3, 0)
+    log_det = np.log(factors.L.diagonal()).sum()
+    inverse = invert_factored(factors.L)
     proba = success_probability(f)
     # s2 = -1/2 d log|B|/df. No division by W: safe where a probability is 0 or 1.
     gain = 1.0 - inverse.diagonal()
@@ -181,13 +177,13 @@ def laplace_evidence(
     if not np.isfinite(K[0, 0]):
         raise NumericalError("the Gram matrix is not finite")
     start, gain = near
-    a, f, L, root_weights = _mode_near(K, y, scratch.T, start, _NEAR)
+    a, f, factors = find_mode(K, y, lambda f: _Factors.at(K, f, scratch.T), start, _NEAR)
     factor_f = f.copy()
-    error, _ = chord_steps(K, L.T, root_weights, y, a, f, _POLISHED, 6, 0)
+    error, _ = chord_steps(K, factors.parts, y, a, f, POLISHED, 6, 0)
     if start is not None and not error < _NEAR:  # two steps of the search were small by chance
         return laplace_evidence(K, y, (None, gain), scratch)
     s2 = -0.5 * gain * (1.0 - 2.0 * success_probability(f))
-    log_det = np.log(L.diagonal()).sum() - s2 @ (f - factor_f)
+    log_det = np.log(factors.L.diagonal()).sum() - s2 @ (f - factor_f)
     return float(-0.5 * (a @ f) + log_likelihood(y, f) - log_det), a, f
 
 
@@ -220,44 +216,28 @@ def inverse_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Array,
     return L, root_weights
 
 
-def _mode_near(
-    K: Array, y: Array, B: Array, start: Array | None, tolerance: float = _LAST_FACTOR
-) -> tuple[Array, Array, Array, Array]:
-    """Seek the mode from a start, and from f = 0 where that is no good or there is none."""
-    if start is not None:
-        with suppress(NumericalError):
-            return _find_mode(K, y, B, np.clip(start, -_FARTHEST, _FARTHEST), tolerance)
-    return _find_mode(K, y, B)
+@dataclass(frozen=True)
+class _Factors:
+    """W^.5 at latent values and the factor L of B = I + W^.5 K W^.5, Fortran-ordered."""
 
+    root_weights: Array
+    L: Array
 
-def _find_mode(
-    K: Array, y: Array, B: Array, start: Array | None = None, tolerance: float = _LAST_FACTOR
-) -> tuple[Array, Array, Array, Array]:
-    """Eqs. (5) to (7): (a, f, L, W^.5), L factorised within 1e-8 of the mode, in place of B.
-
-    From f = 0, or from Newton's step at ``start``, latent values that need not be K a for any a.
-    ``tolerance``, in logits, takes the place of 1e-8 in units of the largest.
-    """
-    n = len(y)
-    a, f = np.zeros(n), np.zeros(n)
-    root_weights = np.full(n, 0.5)
-    if start is not None:
-        proba = success_probability(start)
-        root_weights = np.sqrt(proba * (1.0 - proba))
-    for k in range(_MAX_FACTORS):
-        L = _factor(K, root_weights, B)
-        if start is not None and k == 0:
-            b = root_weights**2 * start + y - proba
-            a = b - root_weights * solve_factored(L, root_weights * (K @ b))
-            f = K @ a
-        error, _ = chord_steps(K, L.T, root_weights, y, a, f, tolerance, _MAX_STEPS, _MEMORY)
-        if not np.isfinite(error):
-            break
+    @classmethod
+    def at(cls, K: Array, f: Array, out: Array) -> _Factors:
+        """Factorise at latent values f, in place of ``out``."""
         proba = success_probability(f)
         root_weights = np.sqrt(proba * (1.0 - proba))
-        if error < tolerance * (max(1.0, np.abs(f).max()) if tolerance <= _LAST_FACTOR else 1.0):
-            return a, f, _factor(K, root_weights, B), root_weights
-    raise NumericalError("no mode found: the latent values are too large for double precision")
+        return cls(root_weights, _factor(K, root_weights, out))
+
+    @property
+    def parts(self) -> tuple[Array, ...]:
+        """As `chord_steps` takes them."""
+        return self.L.T, self.root_weights
+
+    def solve(self, b: Array) -> Array:
+        """W^.5 B^-1 W^.5 b."""
+        return self.root_weights * solve_factored(self.L, self.root_weights * b)
 
 
 def _factor(K: Array, root_weights: Array, B: Array) -> Array:

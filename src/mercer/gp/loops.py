@@ -94,18 +94,60 @@ def solve_factored(U, x):
         x[j], x[j + 1], x[j + 2], x[j + 3] = x0, x1, x2, x3
 
 
+# The climb to the mode: latent values (n,) of two classes or (C, n) of several, C-ordered. Gram
+# matrices and factors are then (n, n) and (U, root_weights), or stacks and (inverses, roots, U).
+
+
 @compiled(nogil=True)
-def _log_joint(a, f, y):
-    """Psi = -a'f/2 + sum( y f - log(1 + e^f) ): log p(y | f) + log p(f) up to a constant."""
+def _softmax(f, proba):
+    """Write the probabilities of all classes into ``proba``; return sum of log sum exp f."""
+    n_classes, n = f.shape
     value = 0.0
-    for i in range(f.shape[0]):
-        value += f[i] * (y[i] - 0.5 * a[i])
-        value -= max(f[i], 0.0) + math.log1p(math.exp(-abs(f[i])))
+    for i in range(n):
+        largest = f[0, i]
+        for c in range(1, n_classes):
+            largest = max(largest, f[c, i])
+        total = 0.0
+        for c in range(n_classes):
+            proba[c, i] = math.exp(f[c, i] - largest)
+            total += proba[c, i]
+        for c in range(n_classes):
+            proba[c, i] /= total
+        value += largest + math.log(total)
     return value
 
 
 @compiled(nogil=True)
-def _newton_step(K, U, root_weights, y, a, f, step, step_f):
+def _log_joint(a, f, y, proba):
+    """Psi = -a'f/2 + log p(y | f): log p(y | f) + log p(f) up to a constant.
+
+    Of several classes ``proba`` becomes the softmax of f.
+    """
+    if f.ndim == 1:
+        value = 0.0
+        for i in range(f.shape[0]):
+            value += f[i] * (y[i] - 0.5 * a[i])
+            value -= max(f[i], 0.0) + math.log1p(math.exp(-abs(f[i])))
+    else:
+        value = -_softmax(f, proba)
+        for c in range(f.shape[0]):
+            for i in range(f.shape[1]):
+                value += f[c, i] * (y[c, i] - 0.5 * a[c, i])
+    return value
+
+
+@compiled(nogil=True)
+def _multiply(K, b, out):
+    """Write K b into ``out``, or each K_c b_c, K of shape (C, n, n) or (1, n, n)."""
+    if b.ndim == 1:
+        out[:] = np.dot(K, b)
+    else:
+        for c in range(b.shape[0]):
+            out[c] = np.dot(K[c if K.shape[0] > 1 else 0], b[c])
+
+
+@compiled(nogil=True)
+def _logistic_step(K, U, root_weights, y, a, f, step, step_f):
     """Write g - W^.5 B^-1 W^.5 K g into ``step``, g = (y - pi) - a, and K times it into ``step_f``.
 
     With w = B^-1 W^.5 K g the latter is w / W^.5, at no cost; where a weight is so small that
@@ -127,6 +169,46 @@ def _newton_step(K, U, root_weights, y, a, f, step, step_f):
             step_f[i] = w[i] / root_weights[i]
     else:
         step_f[:] = np.dot(K, step)
+
+
+@compiled(nogil=True)
+def _softmax_step(K, inverses, roots, U, Y, a, f, step, step_f):
+    """Write g - R K g into ``step``, g = (Y - pi) - a, and K times it into ``step_f``.
+
+    With b = K g, x = (M M')^-1 sum E b and w_c = B_c^-1 D_c^.5 (b_c - x) they are g - D^.5 w and
+    x + w / D^.5: the second costs nothing but where a weight is so small that rounding shows.
+    """
+    n_classes, n = f.shape
+    b, w, x = np.empty((n_classes, n)), np.empty((n_classes, n)), np.zeros(n)
+    _softmax(f, step)
+    for c in range(n_classes):
+        for i in range(n):
+            step[c, i] = Y[c, i] - step[c, i] - a[c, i]
+    _multiply(K, step, b)
+    for c in range(n_classes):
+        w[c] = np.dot(inverses[c], roots[c] * b[c])
+        for i in range(n):
+            x[i] += roots[c, i] * w[c, i]
+    solve_factored(U, x)
+    for c in range(n_classes):
+        w[c] -= np.dot(inverses[c], roots[c] * x)
+        for i in range(n):
+            step[c, i] -= roots[c, i] * w[c, i]
+        own = K[c if K.shape[0] > 1 else 0]
+        for i in range(n):
+            if roots[c, i] > _SMALL_ROOT_WEIGHT:
+                step_f[c, i] = x[i] + w[c, i] / roots[c, i]
+            else:
+                step_f[c, i] = np.dot(own[i], step[c])
+
+
+@compiled(nogil=True)
+def _newton_step(K, factors, y, a, f, step, step_f):
+    """Write Newton's step, for these factors, into ``step``, and K times it into ``step_f``."""
+    if f.ndim == 1:
+        _logistic_step(K, factors[0], factors[1], y, a, f, step, step_f)
+    else:
+        _softmax_step(K, factors[0], factors[1], factors[2], y, a, f, step, step_f)
 
 
 @compiled(nogil=True)
@@ -176,21 +258,6 @@ def _advance(x, step, differences, coef, out):
 
 
 @compiled(nogil=True)
-def _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f):
-    """Shorten the plain step until Psi does not fall; the new point goes into the last two."""
-    floor = psi - 1e-12 * (1.0 + abs(psi))
-    fraction = 1.0
-    new_psi = -np.inf
-    while not new_psi >= floor and fraction > 1e-6:
-        for i in range(f.shape[0]):
-            new_a[i] = a[i] + fraction * step[i]
-            new_f[i] = f[i] + fraction * step_f[i]
-        new_psi = _log_joint(new_a, new_f, y)
-        fraction *= 0.5
-    return new_psi
-
-
-@compiled(nogil=True)
 def _note_differences(x, step, last_point, row):
     """Write the difference of x + step from the last such point, and remember that point."""
     for i in range(x.shape[0]):
@@ -200,52 +267,64 @@ def _note_differences(x, step, last_point, row):
 
 
 @compiled(nogil=True)
-def chord_steps(K, U, root_weights, y, a, f, tolerance, max_steps, memory):
-    """Move (a, f = K a) towards the mode with one factor, Anderson acceleration, in place.
+def _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f, proba):
+    """Shorten the plain step until Psi does not fall; the new point goes into new_a and new_f."""
+    floor = psi - 1e-12 * (1.0 + abs(psi))
+    fraction = 1.0
+    new_psi = -np.inf
+    while not new_psi >= floor and fraction > 1e-6:
+        new_a[:] = a + fraction * step
+        new_f[:] = f + fraction * step_f
+        new_psi = _log_joint(new_a, new_f, y, proba)
+        fraction *= 0.5
+    return new_psi
 
-    Each step costs one product with K and one solve. While steps are large, one that lowers Psi is
-    replaced by the plain one, halved until it does not. Stops once the largest error that is left
-    in f is below ``tolerance``, extrapolated from the last two changes (after one step, that
-    change), or once the steps hardly shrink. Returns that error and the number of steps.
+
+@compiled(nogil=True)
+def chord_steps(K, factors, y, a, f, tolerance, max_steps, memory):
+    """Move (a, f = K a) towards the mode with one set of factors, Anderson acceleration, in place.
+
+    Each step costs one product with K and one solve, of several classes two products with each
+    inverse. While steps are large, one that lowers Psi is replaced by the plain one, halved until
+    it does not. Stops once the largest error that is left in f is below ``tolerance``, extrapolated
+    from the last two changes (after one step, that change), or once the steps hardly shrink.
+    Returns that error and the number of steps.
     """
-    n = f.shape[0]
-    rows = max(memory, 1)
-    steps, points, points_f = np.empty((rows, n)), np.empty((rows, n)), np.empty((rows, n))
-    step, step_f, last_step = np.empty(n), np.empty(n), np.zeros(n)
-    last_point, last_point_f = np.zeros(n), np.zeros(n)
-    new_a, new_f = np.empty(n), np.empty(n)
-    psi = _log_joint(a, f, y)
+    size, rows = f.size, max(memory, 1)
+    steps, points, points_f = np.empty((rows, size)), np.empty((rows, size)), np.empty((rows, size))
+    step, step_f, last_step = np.empty_like(f), np.empty_like(f), np.zeros(size)
+    last_point, last_point_f = np.zeros(size), np.zeros(size)
+    new_a, new_f, proba = np.empty_like(f), np.empty_like(f), np.empty_like(f)
+    flat_step, flat_step_f = step.reshape(-1), step_f.reshape(-1)
+    psi = _log_joint(a, f, y, proba)
     n_kept, change, error, n_steps = 0, np.inf, np.inf, 0
     for k in range(max_steps):
-        _newton_step(K, U, root_weights, y, a, f, step, step_f)
+        _newton_step(K, factors, y, a, f, step, step_f)
         row = (k - 1) % rows
-        for i in range(n):
-            steps[row, i] = step[i] - last_step[i]
-            last_step[i] = step[i]
-        _note_differences(a, step, last_point, points[row])
-        _note_differences(f, step_f, last_point_f, points_f[row])
+        steps[row] = flat_step - last_step
+        last_step[:] = flat_step
+        _note_differences(a.reshape(-1), flat_step, last_point, points[row])
+        _note_differences(f.reshape(-1), flat_step_f, last_point_f, points_f[row])
         n_kept = min(n_kept + 1, memory) if k > 0 else 0
-        coef = _mixing_coef(step, steps, n_kept)
-        _advance(a, step, points, coef, new_a)
-        _advance(f, step_f, points_f, coef, new_f)
+        coef = _mixing_coef(flat_step, steps, n_kept)
+        _advance(a.reshape(-1), flat_step, points, coef, new_a.reshape(-1))
+        _advance(f.reshape(-1), flat_step_f, points_f, coef, new_f.reshape(-1))
         if change > _LOCAL:
-            new_psi = _log_joint(new_a, new_f, y)
+            new_psi = _log_joint(new_a, new_f, y, proba)
             if not new_psi >= psi - 1e-12 * (1.0 + abs(psi)):
                 n_kept = 0
-                new_psi = _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f)
+                new_psi = _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f, proba)
             psi = new_psi
         previous = change
-        change = 0.0
-        for i in range(n):
-            change = max(change, abs(new_f[i] - f[i]))
-            a[i] = new_a[i]
-            f[i] = new_f[i]
+        change = np.abs(new_f - f).max()
+        a[:] = new_a
+        f[:] = new_f
         n_steps = k + 1
         shrinkage = min(change / previous, 0.9)
         error = change if k == 0 else change * shrinkage / (1.0 - shrinkage)
         if error < tolerance or (k >= 4 and change > 0.9 * previous):
             break
-    f[:] = np.dot(K, a)
+    _multiply(K, a, f)
     return error, n_steps
 
 
@@ -313,136 +392,6 @@ def add_weighted(inverse, roots, total):
     """Add the upper triangle of D^.5 B^-1 D^.5 to that of ``total``."""
     for j in range(inverse.shape[0]):
         _add_weighted_row(inverse[j, j:], roots[j:], roots[j], total[j, j:])
-
-
-@compiled(nogil=True)
-def _softmax(f, proba):
-    """Write the probabilities of all classes into ``proba``; return sum of log sum exp f."""
-    n_classes, n = f.shape
-    value = 0.0
-    for i in range(n):
-        largest = f[0, i]
-        for c in range(1, n_classes):
-            largest = max(largest, f[c, i])
-        total = 0.0
-        for c in range(n_classes):
-            proba[c, i] = math.exp(f[c, i] - largest)
-            total += proba[c, i]
-        for c in range(n_classes):
-            proba[c, i] /= total
-        value += largest + math.log(total)
-    return value
-
-
-@compiled(nogil=True)
-def _softmax_log_joint(a, f, Y, proba):
-    """Psi = -a'f/2 + sum( Y f ) - sum log sum exp f; ``proba`` becomes the softmax of f."""
-    value = -_softmax(f, proba)
-    for c in range(f.shape[0]):
-        for i in range(f.shape[1]):
-            value += f[c, i] * (Y[c, i] - 0.5 * a[c, i])
-    return value
-
-
-@compiled(nogil=True)
-def _multiply(K, b, out):
-    """Write K_c b_c into ``out``, K of shape (C, n, n), or (1, n, n) for one that is shared."""
-    for c in range(b.shape[0]):
-        out[c] = np.dot(K[c if K.shape[0] > 1 else 0], b[c])
-
-
-@compiled(nogil=True)
-def _softmax_newton_step(K, inverses, roots, U, Y, a, f, step, step_f):
-    """Write g - R K g into ``step``, g = (Y - pi) - a, and K times it into ``step_f``.
-
-    With b = K g, x = (M M')^-1 sum E b and w_c = B_c^-1 D_c^.5 (b_c - x) they are g - D^.5 w and
-    x + w / D^.5: the second costs nothing but where a weight is so small that rounding shows.
-    """
-    n_classes, n = f.shape
-    b, w, x = np.empty((n_classes, n)), np.empty((n_classes, n)), np.zeros(n)
-    _softmax(f, step)
-    for c in range(n_classes):
-        for i in range(n):
-            step[c, i] = Y[c, i] - step[c, i] - a[c, i]
-    _multiply(K, step, b)
-    for c in range(n_classes):
-        w[c] = np.dot(inverses[c], roots[c] * b[c])
-        for i in range(n):
-            x[i] += roots[c, i] * w[c, i]
-    solve_factored(U, x)
-    for c in range(n_classes):
-        w[c] -= np.dot(inverses[c], roots[c] * x)
-        for i in range(n):
-            step[c, i] -= roots[c, i] * w[c, i]
-        own = K[c if K.shape[0] > 1 else 0]
-        for i in range(n):
-            if roots[c, i] > _SMALL_ROOT_WEIGHT:
-                step_f[c, i] = x[i] + w[c, i] / roots[c, i]
-            else:
-                step_f[c, i] = np.dot(own[i], step[c])
-
-
-@compiled(nogil=True)
-def _softmax_halve_until_ascent(Y, a, f, psi, step, step_f, new_a, new_f, proba):
-    """Shorten the plain step until Psi does not fall; the new point goes into new_a and new_f."""
-    floor = psi - 1e-12 * (1.0 + abs(psi))
-    fraction = 1.0
-    new_psi = -np.inf
-    while not new_psi >= floor and fraction > 1e-6:
-        new_a[:] = a + fraction * step
-        new_f[:] = f + fraction * step_f
-        new_psi = _softmax_log_joint(new_a, new_f, Y, proba)
-        fraction *= 0.5
-    return new_psi
-
-
-@compiled(nogil=True)
-def softmax_chord_steps(K, inverses, roots, U, Y, a, f, tolerance, max_steps, memory):
-    """Move (a, f = K a) towards the mode with one set of factors, Anderson acceleration, in place.
-
-    As `mercer.gp.loops.chord_steps`, for (C, n) latent values. Each step costs one product with
-    every K_c and two with every B_c^-1. Returns the error that is left in f and the number of
-    steps.
-    """
-    size = f.size
-    rows = max(memory, 1)
-    steps, points, points_f = np.empty((rows, size)), np.empty((rows, size)), np.empty((rows, size))
-    step, step_f, last_step = np.empty_like(f), np.empty_like(f), np.zeros(size)
-    last_point, last_point_f = np.zeros(size), np.zeros(size)
-    new_a, new_f, proba = np.empty_like(f), np.empty_like(f), np.empty_like(f)
-    flat_step, flat_step_f = step.reshape(-1), step_f.reshape(-1)
-    psi = _softmax_log_joint(a, f, Y, proba)
-    n_kept, change, error, n_steps = 0, np.inf, np.inf, 0
-    for k in range(max_steps):
-        _softmax_newton_step(K, inverses, roots, U, Y, a, f, step, step_f)
-        row = (k - 1) % rows
-        steps[row] = flat_step - last_step
-        last_step[:] = flat_step
-        _note_differences(a.reshape(-1), flat_step, last_point, points[row])
-        _note_differences(f.reshape(-1), flat_step_f, last_point_f, points_f[row])
-        n_kept = min(n_kept + 1, memory) if k > 0 else 0
-        coef = _mixing_coef(flat_step, steps, n_kept)
-        _advance(a.reshape(-1), flat_step, points, coef, new_a.reshape(-1))
-        _advance(f.reshape(-1), flat_step_f, points_f, coef, new_f.reshape(-1))
-        if change > _LOCAL:
-            new_psi = _softmax_log_joint(new_a, new_f, Y, proba)
-            if not new_psi >= psi - 1e-12 * (1.0 + abs(psi)):
-                n_kept = 0
-                new_psi = _softmax_halve_until_ascent(
-                    Y, a, f, psi, step, step_f, new_a, new_f, proba
-                )
-            psi = new_psi
-        previous = change
-        change = np.abs(new_f - f).max()
-        a[:] = new_a
-        f[:] = new_f
-        n_steps = k + 1
-        shrinkage = min(change / previous, 0.9)
-        error = change if k == 0 else change * shrinkage / (1.0 - shrinkage)
-        if error < tolerance or (k >= 4 and change > 0.9 * previous):
-            break
-    _multiply(K, a, f)
-    return error, n_steps
 
 
 @compiled(nogil=True, fastmath=_FAST)

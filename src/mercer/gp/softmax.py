@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,19 @@ from scipy.special import ndtri, softmax
 from scipy.stats import qmc
 
 from mercer.errors import NumericalError
-from mercer.gp.loops import add_products, add_weighted, column_sums, mirror, weighted_identity_plus
-from mercer.gp.loops import softmax_chord_steps as chord_steps
+from mercer.gp.loops import (
+    add_products,
+    add_weighted,
+    chord_steps,
+    column_sums,
+    mirror,
+    weighted_identity_plus,
+)
 from mercer.likelihoods.logistic import (
     class_probabilities,
     expected_logistic,
     softmax_log_likelihood,
+    success_probability,
 )
 from mercer.numerics.cholesky import (
     factorise,
@@ -58,12 +66,12 @@ Array = NDArray[np.float64]
 # at a signal variance of e^12); then C triangular and C symmetric products: O(C n^3). Memory: two
 # stacks of C matrices of order n.
 
-# As for two classes: the last factors are taken once f is known to the first number, and a step
-# below the second, with these, ends within rounding of the mode.
-_LAST_FACTORS, _POLISHED = 1e-8, 1e-7
+# The last factors are taken once f is known to the first number: their own first step then leaves
+# an error of the order of the square. A step below the second, with these, ends within rounding.
+_LAST_FACTORS, POLISHED = 1e-8, 1e-7
 _NEAR = 1e-4  # in place of the first, in logits, where only the evidence is wanted
-_FARTHEST = 30.0  # logits of a start
-_MAX_STEPS, _MEMORY, _MAX_SETS = 16, 5, 40
+_FARTHEST = 30.0  # logits of a start: beyond, its weights would vanish
+_MAX_STEPS, _MEMORY, _MAX_FACTORS = 16, 5, 60
 _STATIONARY = 1e-6  # the largest |Y - pi - a| of a mode, in units of the latent values
 _NO_MODE = "no mode found: the latent values are too large for double precision"
 
@@ -88,6 +96,11 @@ class Curvature:
     inverses: Array
     M: Array
     log_det: float
+
+    @property
+    def parts(self) -> tuple[Array, ...]:
+        """As `chord_steps` takes them."""
+        return self.inverses, self.roots, self.M.T
 
     def solve(self, b: Array) -> Array:
         """R b for b of shape (C, n)."""
@@ -154,9 +167,9 @@ def fit_softmax(
     Y = np.ascontiguousarray(Y)
     shape = (len(Y), *K.shape[1:])
     inverses, products = (np.empty(shape), np.empty(shape)) if scratch is None else scratch
-    a, f, factors = _mode_near(K, Y, inverses, near)
+    a, f, factors = find_mode(K, Y, lambda f: _curvature_at(K, f, inverses), near)
     factor_f = f.copy()
-    chord_steps(K, *_parts(factors), Y, a, f, _POLISHED, 3, 0)
+    chord_steps(K, factors.parts, Y, a, f, POLISHED, 3, 0)
     proba = class_probabilities(f)
     if not np.abs(Y - proba - a).max() <= _STATIONARY * max(1.0, np.abs(f).max()):
         raise NumericalError(_NO_MODE)
@@ -179,8 +192,8 @@ def softmax_evidence(
     if not np.isfinite(K[:, 0, 0]).all():
         raise NumericalError("a Gram matrix is not finite")
     Y = np.ascontiguousarray(Y)
-    a, f, factors = _mode_near(K, Y, scratch, start, _NEAR)
-    chord_steps(K, *_parts(factors), Y, a, f, _POLISHED, 3, 0)
+    a, f, factors = find_mode(K, Y, lambda f: _curvature_at(K, f, scratch), start, _NEAR)
+    chord_steps(K, factors.parts, Y, a, f, POLISHED, 3, 0)
     if not np.abs(Y - class_probabilities(f) - a).max() <= _STATIONARY * max(1.0, np.abs(f).max()):
         raise NumericalError(_NO_MODE)
     log_joint = softmax_log_likelihood(Y, f) - 0.5 * float(np.sum(a * f))
@@ -212,51 +225,14 @@ def _invert_class(K: Array, roots: Array, out: Array) -> float:
     return log_det
 
 
-def _mode_near(
-    K: Array, Y: Array, scratch: Array, start: Array | None, tolerance: float = _LAST_FACTORS
-) -> tuple[Array, Array, Curvature]:
-    """Seek the mode from a start, and from f = 0 where that is no good or there is none."""
-    if start is not None:
-        with suppress(NumericalError):
-            return _find_mode(K, Y, scratch, np.clip(start, -_FARTHEST, _FARTHEST), tolerance)
-    return _find_mode(K, Y, scratch)
-
-
-def _find_mode(
-    K: Array,
-    Y: Array,
-    scratch: Array,
-    start: Array | None = None,
-    tolerance: float = _LAST_FACTORS,
-) -> tuple[Array, Array, Curvature]:
-    """(a, f, factors), these taken within 1e-8 of the mode, in place of ``scratch``.
-
-    From f = 0, or from Newton's step at ``start``, latent values that need not be K a for any a.
-    ``tolerance``, in logits, takes the place of 1e-8 in units of the largest.
-    """
-    a, f = np.zeros_like(Y), np.zeros_like(Y)
-    proba = class_probabilities(f if start is None else start)
-    factors = curvature(K, proba, scratch)
-    if start is not None:
-        b = proba * (start - np.sum(proba * start, axis=0)) + Y - proba
-        a = b - factors.solve(multiply(K, b))
-        f = multiply(K, a)
-    for _ in range(_MAX_SETS):
-        error, _ = chord_steps(K, *_parts(factors), Y, a, f, tolerance, _MAX_STEPS, _MEMORY)
-        if not np.isfinite(error):
-            break
-        factors = curvature(K, class_probabilities(f), scratch)
-        if error < tolerance * (max(1.0, np.abs(f).max()) if tolerance <= _LAST_FACTORS else 1.0):
-            return a, f, factors
-    raise NumericalError(_NO_MODE)
-
-
-def _parts(factors: Curvature) -> tuple[Array, Array, Array]:
-    return factors.inverses, factors.roots, factors.M.T
+def _curvature_at(K: Array, f: Array, scratch: Array) -> Curvature:
+    return curvature(K, class_probabilities(f), scratch)
 
 
 def multiply(K: Array, b: Array) -> Array:
-    """K_c b_c."""
+    """K b, or each K_c b_c."""
+    if b.ndim == 1:
+        return K @ b
     return np.asarray(np.matmul(K, b[:, :, np.newaxis])[:, :, 0])
 
 
@@ -299,6 +275,58 @@ def _adjoint(n_grams: int, factors: Curvature, products: Array, a: Array, q: Arr
     for A in adjoint:
         mirror(A)
     return adjoint
+
+
+# The climb to the mode, by the factors of two classes or of several: latent values are (n,) or
+# (C, n), Gram matrices (n, n), (C, n, n), or (1, n, n) where all classes share one.
+
+
+def find_mode(
+    K: Array,
+    Y: Array,
+    factors_at: Callable[[Array], Any],
+    start: Array | None = None,
+    tolerance: float = _LAST_FACTORS,
+) -> tuple[Array, Array, Any]:
+    """Eqs. (5) to (7): (a, f, factors), these taken within 1e-8 of the mode by ``factors_at``.
+
+    Factors of I + K W at latent values have ``parts``, as `chord_steps` takes them, and ``solve``.
+    From f = 0, or from Newton's step at ``start``, latent values near the mode that need not be K a
+    for any a, unless that is no good. ``tolerance``, in logits, takes the place of 1e-8 in units of
+    the largest.
+    """
+    if start is not None:
+        with suppress(NumericalError):
+            return _climb(K, Y, factors_at, np.clip(start, -_FARTHEST, _FARTHEST), tolerance)
+    return _climb(K, Y, factors_at, None, _LAST_FACTORS)
+
+
+def _climb(
+    K: Array, Y: Array, factors_at: Callable[[Array], Any], start: Array | None, tolerance: float
+) -> tuple[Array, Array, Any]:
+    a, f = np.zeros_like(Y), np.zeros_like(Y)
+    factors = factors_at(f if start is None else start)
+    if start is not None:
+        b = _newton_target(Y, start)
+        a = b - factors.solve(multiply(K, b))
+        f = multiply(K, a)
+    for _ in range(_MAX_FACTORS):
+        error, _ = chord_steps(K, factors.parts, Y, a, f, tolerance, _MAX_STEPS, _MEMORY)
+        if not np.isfinite(error):
+            break
+        factors = factors_at(f)
+        if error < tolerance * (max(1.0, np.abs(f).max()) if tolerance <= _LAST_FACTORS else 1.0):
+            return a, f, factors
+    raise NumericalError(_NO_MODE)
+
+
+def _newton_target(Y: Array, f: Array) -> Array:
+    """W f + Y - pi."""
+    if f.ndim == 1:
+        proba = success_probability(f)
+        return np.sqrt(proba * (1.0 - proba)) ** 2 * f + Y - proba
+    proba = class_probabilities(f)
+    return np.asarray(proba * (f - np.sum(proba * f, axis=0)) + Y - proba)
 
 
 # The covariance of the latent values of all classes at one row, training or new.

@@ -6,5 +6,5 @@ from mercer.gp.laplace import compile_softmax_now
 
 def test_every_loop_is_compiled_ahead() -> None:
     compile_softmax_now()
-    for name in ("add_products", "add_weighted", "column_sums", "mirror", "softmax_chord_steps"):
+    for name in ("add_products", "add_weighted", "column_sums", "mirror", "_softmax_step"):
         assert len(getattr(loops, name).signatures) == 1  # one layout of arrays, compiled once
