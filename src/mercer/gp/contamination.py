@@ -46,14 +46,12 @@ from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, kern
 from mercer.gp.gaussian import (
     FunctionDraws,
     RegressionPosterior,
-    factored_evidence,
     function_draws,
     noisy_factor,
 )
 from mercer.gp.hyperparameters import (
     SEARCHING,
     find_maximum,
-    is_within_range,
     stacked_parameters,
 )
 from mercer.gp.loops import draw_kinds
@@ -69,7 +67,7 @@ from mercer.likelihoods.label_noise import (
     shares_of,
     width_of,
 )
-from mercer.numerics.cholesky import invert_factored, one_blas_thread, solve_factored
+from mercer.numerics.cholesky import invert_factored, one_blas_thread
 from mercer.posterior.diagnostics import diagnose, effective_size, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
@@ -247,21 +245,11 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
 
     def _evaluate(self, theta: Array, codes: Codes) -> _Evaluated | None:
         """Log density of theta given z, and the factor, in scratch memory; None: no density."""
-        if not is_within_range(theta):
+        found = self.model.factored(theta, lambda noise: noise + added_variances(noise)[codes])
+        if found is None or not math.isfinite(found[3]):
             return None
-        model, n = self.model, len(codes)
-        noise, added = self._noise(theta)
-        K = model.kernel.gram(model.split(theta)[0], model.X, out=model.workspace.take("gram", n))
-        try:
-            room = model.workspace.take("factor", n)
-            L = noisy_factor(K, noise + added[codes], room, model.intercept_variance)
-        except NumericalError:
-            return None
-        a = solve_factored(L, model.y)
-        evidence = factored_evidence(L, model.y, a)
-        if not math.isfinite(evidence):
-            return None
-        return _Evaluated(evidence + model.prior.log_density(theta), evidence, a, L)
+        _, L, a, evidence = found
+        return _Evaluated(evidence + self.model.prior.log_density(theta), evidence, a, L)
 
 
 def _whole(lower: Array) -> Array:

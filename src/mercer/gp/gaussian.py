@@ -14,7 +14,7 @@ that is integrated out:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -246,6 +246,25 @@ class RegressionPosterior:
         """Return what evaluates the log density alone."""
         return RegressionValues(self, rows)
 
+    def factored(
+        self, theta: Array, noise_at: Callable[[float], float | Array] | None = None
+    ) -> tuple[float, Array, Array, float] | None:
+        """Return s2, the factor of C in scratch memory, C^-1 y, and the log evidence; or None.
+
+        ``noise_at`` gives the variance of the noise of each row for s2, where it is not `noise_at`.
+        """
+        if not is_within_range(theta):
+            return None
+        memory, n, noise = self.workspace, len(self.y), self.noise_variance(theta)
+        K = self.kernel.gram(self.split(theta)[0], self.X, out=memory.take("gram", n))
+        of_rows = (noise_at or self.noise_at)(noise)
+        try:
+            L = noisy_factor(K, of_rows, memory.take("factor", n), self.intercept_variance)
+        except NumericalError:
+            return None
+        a = solve_factored(L, self.y)
+        return noise, L, a, factored_evidence(L, self.y, a)
+
     def parameters(self, positions: Array) -> dict[str, Array]:
         """Split positions (.., p) into named log parameters."""
         n_kernel, known = self.kernel.n_parameters(self.X.shape[1]), self.log_noise_variance
@@ -308,24 +327,13 @@ class RegressionValues:
 
     def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
         """Return the log density, and what a draw records beside its parameters."""
-        model, y, n = self.model, self.model.y, len(self.model.y)
-        if is_within_range(theta):
-            noise = model.noise_variance(theta)
-            kernel_theta, memory = model.split(theta)[0], model.workspace
-            K = model.kernel.gram(kernel_theta, model.X, out=memory.take("gram", n))
-            try:
-                room = memory.take("factor", n)
-                L = noisy_factor(K, model.noise_at(noise), room, model.intercept_variance)
-                a = solve_factored(L, y)
-                log_evidence = factored_evidence(L, y, a)
-                if model.noise_of_rows is not None:
-                    log_evidence += model.noise_of_rows.log_factor(noise)
-                return log_evidence + model.prior.log_density(theta), self._recorded(
-                    a, noise, log_evidence
-                )
-            except NumericalError:
-                pass
-        return -np.inf, self._recorded(np.zeros(n), 0.0, 0.0)
+        model, found = self.model, self.model.factored(theta)
+        if found is None:
+            return -np.inf, self._recorded(np.zeros(len(model.y)), 0.0, 0.0)
+        noise, _, a, log_evidence = found
+        if model.noise_of_rows is not None:
+            log_evidence += model.noise_of_rows.log_factor(noise)
+        return log_evidence + model.prior.log_density(theta), self._recorded(a, noise, log_evidence)
 
     def _recorded(self, a: Array, noise: float, log_evidence: float) -> dict[str, Array]:
         latent = (self.model.y - self.model.noise_at(noise) * a)[self.rows]
@@ -461,7 +469,8 @@ class FunctionDraws:
                     cross = self._cross(theta, X[rows])
                     means[c, rows] = cross @ self.dual_coef[i]
                     prior = self.kernel.diagonal(theta, X[rows]) + self.intercept_variance
-                    variances[c, rows] = prior - self._explained(factors, cross)
+                    V, *W = (np.einsum("ij,ij->j", v, v) for v in _whitened(factors, cross))
+                    variances[c, rows] = prior - (V - sum(W))
         np.maximum(variances, 0.0, out=variances)
         return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
 
@@ -504,12 +513,8 @@ class FunctionDraws:
         factors = self.memory.get(i, n, lambda: self._factors(i, scratch))
         cross = self._cross(self.theta[i], X)
         prior = self.kernel.gram(self.theta[i], X) + self.intercept_variance
-        return cross @ self.dual_coef[i], prior - self._explained_together(factors, cross)
-
-    def _explained_together(self, factors: tuple[Array, ...], cross: Array) -> Array:
-        """By how much the rows lessen the covariance, from `_cross` of new ones (m, n): (m, m)."""
-        V = solve_lower(factors[0], cross.T)
-        return np.asarray(V.T @ V)
+        V, *W = _whitened(factors, cross)
+        return cross @ self.dual_coef[i], prior - (V.T @ V - sum(w.T @ w for w in W))
 
     def _cross(self, theta: Array, X: Array) -> Array:
         """Covariance of the function at rows X (m, d) and at the training rows, (m, n)."""
@@ -518,14 +523,9 @@ class FunctionDraws:
         return cross
 
     def _factors(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
-        """Return what the spread of a draw needs, in the order of `_explained`."""
+        """Return what the spread of a draw needs: L, or L and L_B."""
         K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", len(self.X)))
         return (self._factor(i, K, scratch),)
-
-    def _explained(self, factors: tuple[Array, ...], cross: Array) -> Array:
-        """By how much the rows lessen the variance, from `_cross` of new ones (m, n)."""
-        V = solve_lower(factors[0], cross.T)
-        return np.asarray(np.einsum("ij,ij->j", V, V))
 
     def _factor(self, i: int, K: Array, scratch: Workspace) -> Array:
         room, noise = scratch.take("factor", len(K)), self.noise_variance[i]
@@ -555,6 +555,13 @@ def function_draws(
         X, kernel, theta, noise, draws.flat("dual_coef"), intercept_variance, flat_weights(draws),
         noise_of_rows,
     )  # fmt: skip
+
+
+def _whitened(factors: tuple[Array, ...], cross: Array) -> Iterator[Array]:
+    """Yield V = L^-1 k', and L_B^-1 V: V'V less its square is what the rows explain at new ones."""
+    for L in factors:
+        cross = solve_lower(L, cross.T if L is factors[0] else cross)
+        yield cross
 
 
 def _blocks(n: int) -> list[slice]:
@@ -616,9 +623,8 @@ class InducedDraws(FunctionDraws):
         scratch = Workspace()
         with one_blas_thread():
             for i in np.unique(chosen):
-                cross, factors = self._cross(self.theta[i], X), self._factors(i, scratch)
-                V = solve_lower(factors[0], cross.T)
-                W = solve_lower(factors[1], V)
+                cross = self._cross(self.theta[i], X)
+                V, W = _whitened(self._factors(i, scratch), cross)
                 C = self.kernel.gram(self.theta[i], X) + self.intercept_variance
                 C += W.T @ W - V.T @ V
                 C.flat[:: len(X) + 1] += self.noise_variance[i]
@@ -631,16 +637,6 @@ class InducedDraws(FunctionDraws):
         K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", len(self.X)))
         B, _ = lapack.dtpttr(len(K), self.factors[i], uplo="L")
         return _prior_factor(K, self.intercept_variance), B
-
-    def _explained(self, factors: tuple[Array, ...], cross: Array) -> Array:
-        V = solve_lower(factors[0], cross.T)
-        W = solve_lower(factors[1], V)
-        return np.asarray(np.einsum("ij,ij->j", V, V) - np.einsum("ij,ij->j", W, W))
-
-    def _explained_together(self, factors: tuple[Array, ...], cross: Array) -> Array:
-        V = solve_lower(factors[0], cross.T)
-        W = solve_lower(factors[1], V)
-        return np.asarray(V.T @ V - W.T @ W)
 
 
 def induced_draws(

@@ -244,16 +244,15 @@ def _moments(n_inputs: int, choice: PriorChoice, *, is_several: bool = False) ->
 
 def paper_start(n_inputs: int, kernel: Kernel = _ARD) -> Array:
     """0 for log variances and -2 for all others: section 2.3 of the paper; see `_apart`."""
-    start = np.full(kernel.n_parameters(n_inputs), _START_OTHERS)
-    for parameter, place in each_parameter(kernel, n_inputs):
-        if parameter.kind == "variance":
-            start[place] = _START_VARIANCE
-    return start + _apart(n_inputs, kernel)
+    return _start(n_inputs, kernel, np.full(kernel.n_parameters(n_inputs), _START_OTHERS))
 
 
 def prior_start(n_inputs: int, kernel: Kernel, prior: NormalPrior) -> Array:
     """0 for log variances and the prior's mean for all others; see `_apart`."""
-    start = prior.mean.copy()
+    return _start(n_inputs, kernel, prior.mean.copy())
+
+
+def _start(n_inputs: int, kernel: Kernel, start: Array) -> Array:
     for parameter, place in each_parameter(kernel, n_inputs):
         if parameter.kind == "variance":
             start[place] = _START_VARIANCE

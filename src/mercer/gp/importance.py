@@ -159,7 +159,7 @@ def fit_variational(K: Array, y: Array, coef: Array, weights: Array) -> Proposal
             return best.proposal
         better = _raised(K, y, best, new_coef, new_weights)
         if better is None:
-            return _unsettled(best.proposal)
+            return replace(best.proposal, is_settled=False)
         best = better
     return best.proposal
 
@@ -172,10 +172,7 @@ def _stage(K: Array, y: Array, coef: Array, weights: Array) -> _Stage:
     variance = gain / weights
     log_likelihood = y @ plain.mean - logistic_moments(plain.mean, variance).softplus.sum()
     bound = log_likelihood - 0.5 * (coef @ plain.mean) + 0.5 * gain.sum() - plain.log_det
-    proposal = Proposal(
-        plain.coef, plain.mean, plain.root_weights, plain.L, plain.log_det, float(bound)
-    )
-    return _Stage(proposal, weights, variance)
+    return _Stage(replace(plain, bound=float(bound)), weights, variance)
 
 
 def _newton(K: Array, y: Array, stage: _Stage) -> Array:
@@ -213,13 +210,6 @@ def _raised(K: Array, y: Array, best: _Stage, coef: Array, weights: Array) -> _S
             return stage
         fraction *= 0.5
     return None
-
-
-def _unsettled(proposal: Proposal) -> Proposal:
-    return Proposal(
-        proposal.coef, proposal.mean, proposal.root_weights, proposal.L, proposal.log_det,
-        proposal.bound, is_settled=False,
-    )  # fmt: skip
 
 
 # The Gaussian whose marginals match those of the posterior: expectation propagation.
@@ -360,7 +350,7 @@ def _gaussian(K: Array, W: Array, nu: Array) -> Proposal:
     plain = make_proposal(K, nu, W)
     w = plain.root_weights
     coef = nu - w * solve_factored(plain.L, w * plain.mean)
-    return Proposal(coef, K @ coef, w, plain.L, plain.log_det)
+    return replace(plain, coef=coef, mean=K @ coef)
 
 
 # Unbiased estimates of the evidence of a binary GP classifier by importance sampling.
