@@ -63,7 +63,7 @@ from mercer.sphere.several import (
 from mercer.sphere.several import default_moves as default_several_moves
 from mercer.sphere.several import first_moves as first_several_moves
 from mercer.sphere.space import Design, Space
-from mercer.sphere.tempering import TemperedSampler
+from mercer.sphere.tempering import TemperedSampler, keep_nothing
 
 # The sampler of a model, by the number of classes and rows, and what a draw of it keeps.
 
@@ -683,13 +683,7 @@ def compile_several() -> None:
         model = SeveralModel(X, labels, noise)
         moves = first_several_moves(model, default_several_moves(model))
         start = make_several_start(model)
-        SeveralSampler(model, moves, start, _keep_nothing).init(rng)
-
-
-def _keep_nothing(
-    f: NDArray[np.float64], g: NDArray[np.float64]
-) -> Mapping[str, NDArray[np.float64]]:
-    return {}
+        SeveralSampler(model, moves, start, keep_nothing).init(rng)
 
 
 def _pass(names: tuple[str, ...]) -> None:
@@ -702,5 +696,5 @@ def _pass(names: tuple[str, ...]) -> None:
         moves, point = first_moves(names, model), model.point(rng.standard_normal(2))
         moves.apply(rng, model, model.noise, point, drawn)
         if "hmc" in names:
-            start = PriorStart(model.rank)
-            TemperedSampler(model, (0.0, 1.0), moves, start, _keep_nothing).init(rng)
+            start = PriorStart((model.rank,))
+            TemperedSampler(model, (0.0, 1.0), moves, start, keep_nothing).init(rng)

@@ -124,25 +124,25 @@ REMEDY = "with noise_rate=0 every label must be right; use noise_rate > 0"
 
 @dataclass(frozen=True)
 class PriorStart:
-    """A draw from the prior."""
+    """A draw from the prior, g (r,) of two classes, (C, r) of several."""
 
-    rank: int
+    shape: tuple[int, ...]
 
     def __call__(self, rng: np.random.Generator) -> Array:
-        """Draw g ~ N(0, I_r)."""
-        return rng.standard_normal(self.rank)
+        """Draw g ~ N(0, I)."""
+        return rng.standard_normal(self.shape)
 
 
 @dataclass(frozen=True)
 class SeparatingStart:
-    """A direction that is right where it must be, with the length of a draw from the prior."""
+    """A g of this length, right where it must be, with the length of a draw from the prior."""
 
-    direction: Array
+    g: Array
+    length: float
 
     def __call__(self, rng: np.random.Generator) -> Array:
         """Draw the length."""
-        length = np.sqrt(rng.chisquare(len(self.direction)))
-        return np.asarray(self.direction * length)
+        return np.asarray(self.g * (np.sqrt(rng.chisquare(self.g.size)) / self.length))
 
 
 def make_start(model: SphereModel) -> PriorStart | SeparatingStart:
@@ -153,8 +153,9 @@ def make_start(model: SphereModel) -> PriorStart | SeparatingStart:
     """
     is_certain = model.noise.must_be_right
     if not is_certain.any():
-        return PriorStart(model.rank)
-    return SeparatingStart(separating_point(model.L[is_certain], np.flatnonzero(is_certain)))
+        return PriorStart((model.rank,))
+    g = separating_point(model.L[is_certain], np.flatnonzero(is_certain))
+    return SeparatingStart(g, 1.0)
 
 
 def separating_point(L: Array, rows: NDArray[np.int64]) -> Array:
@@ -218,6 +219,11 @@ def default_moves(rank: int, n_trajectories: int = 1) -> tuple[str, ...]:
         return ("lines",)
     lines = ("lines",) if rank <= _LARGEST_RANK_OF_LINES else ()
     return ("hmc",) * n_trajectories + lines
+
+
+def jittered(rng: np.random.Generator, duration: float, shape: int | tuple[int, ...]) -> Array:
+    """Draw the lengths of trajectories around this one."""
+    return duration * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER, shape)
 
 
 @dataclass(frozen=True)
@@ -290,7 +296,7 @@ class Moves:
 
     def durations(self, rng: np.random.Generator, shape: int | tuple[int, ...]) -> Array:
         """Draw the lengths of trajectories."""
-        return self.duration * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER, shape)
+        return jittered(rng, self.duration, shape)
 
     def _fly(
         self,
@@ -406,11 +412,11 @@ class SphereSampler(Sampler[SphereState, SphereInfo]):
 
 QUARTER = 0.5 * math.pi
 # Trajectories are this many posterior standard deviations long, where that is below a quarter.
-_LENGTH_IN_SD = 6.0
+LENGTH_IN_SD = 6.0
 # The covariance is rotated into directions up to this rank; above, line moves keep their axes.
 _LARGEST_ROTATED = 100
-# Directions of the line moves where trajectories do most of the work.
-_N_LINES = 16
+# Directions of the line moves (of a class) where trajectories do most of the work.
+N_LINES = 16
 
 
 # Correlation of the numbers of errors of successive draws that is small enough.
@@ -484,7 +490,7 @@ class SphereAdaptation(Adaptation):
 def first_moves(names: tuple[str, ...], model: SphereModel) -> Moves:
     """Moves before anything is known: axes as directions, lengths from the shape of the data."""
     n, r = model.L.shape
-    n_lines = 0 if "lines" not in names else r if "hmc" not in names else min(r, _N_LINES)
+    n_lines = 0 if "lines" not in names else r if "hmc" not in names else min(r, N_LINES)
     directions = model.extended(np.eye(r)[:n_lines])
     return Moves(names, min(QUARTER, 8.0 * r / n), directions)
 
@@ -494,7 +500,7 @@ def _tuned(window: Array, moves: Moves, model: SphereModel) -> SphereTuning:
     deviations = window - window.mean(axis=0)
     directions = window * (math.sqrt(r) / np.linalg.norm(window, axis=1, keepdims=True))
     sd = math.sqrt(float(np.mean(directions.var(axis=0))))  # without that of the length
-    duration = QUARTER if n <= r else min(QUARTER, max(_LENGTH_IN_SD * sd, 1e-6))
+    duration = QUARTER if n <= r else min(QUARTER, max(LENGTH_IN_SD * sd, 1e-6))
     axes = moves.directions[:, n:]
     if len(axes) > 0 and r <= _LARGEST_ROTATED and len(window) > 2 * r:
         variances, vectors = np.linalg.eigh(deviations.T @ deviations / len(window))

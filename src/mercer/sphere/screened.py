@@ -33,13 +33,17 @@ from numpy.typing import NDArray
 from mercer.likelihoods.label_noise import LabelNoise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.loops import reflect_and_refract
-from mercer.sphere.sampler import SphereModel
+from mercer.sphere.sampler import (
+    LENGTH_IN_SD,
+    MAX_EVENTS_A_ROW,
+    QUARTER,
+    SphereModel,
+    jittered,
+)
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.floating[Any]]
 
-_JITTER = 0.2
-_MAX_EVENTS_A_ROW = 100
 # Rows of the product that are held at a time.
 _BLOCK_ROWS = 16384
 
@@ -152,10 +156,10 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
         for k in range(n_trajectories):
             end = point.copy()
             errors = np.array([self._near_errors(point) + screening.n_far_errors])
-            duration = screening.duration * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
+            duration = float(jittered(rng, screening.duration, ()))
             n_events, _, is_whole = reflect_and_refract(
                 near.table, end, velocities[k], near.noise.jumps, errors, near.noise.total,
-                near.noise.row_cost, duration, _MAX_EVENTS_A_ROW * near.n_rows + 1000,
+                near.noise.row_cost, duration, MAX_EVENTS_A_ROW * near.n_rows + 1000,
             )  # fmt: skip
             point = path[k] = end if is_whole else point
             total += n_events
@@ -195,8 +199,6 @@ _N_SD = 8.0
 _LARGEST_ACTIVE = 12_000
 # Rows taken as active before anything is known, for each dimension.
 _ROWS_A_DIMENSION = 20
-# Trajectories are so many posterior standard deviations long.
-_LENGTH_IN_SD = 6.0
 # The covariance of few draws is shrunk by this share towards its mean variance.
 _SHRINKAGE = 0.2
 # Shares of warm-up after which the active rows are chosen anew.
@@ -265,7 +267,7 @@ class ScreenedAdaptation(Adaptation):
 def first_screening(L: Rows, g: Array) -> Screening:
     """The rows nearest to a first guess of the classifier."""
     n, r = L.shape
-    return _around(L, g, _ROWS_A_DIMENSION * r, min(0.5 * math.pi, 2.0 * r / n))
+    return _around(L, g, _ROWS_A_DIMENSION * r, min(QUARTER, 2.0 * r / n))
 
 
 def _around(L: Rows, g: Array, count: int, duration: float) -> Screening:
@@ -291,7 +293,7 @@ def _chosen(L: Rows, draws: Array, longest: float) -> Screening:
     ratio = np.abs(f) / np.maximum(sd, np.finfo(L.dtype).tiny)
     count = min(int(np.count_nonzero(ratio < _N_SD)), _LARGEST_ACTIVE)
     active = _nearest_rows(ratio, max(count, L.shape[1]))
-    duration = min(0.5 * math.pi, _LENGTH_IN_SD * math.sqrt(variance), longest)
+    duration = min(QUARTER, LENGTH_IN_SD * math.sqrt(variance), longest)
     return Screening(active, _far_errors(f, active), max(duration, 1e-9))
 
 

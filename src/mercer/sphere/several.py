@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,16 @@ from mercer.errors import DataError, RowsError
 from mercer.likelihoods.label_noise import Confusion, LabelNoise
 from mercer.sampling.hmc import mass_windows
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.sphere.sampler import REMEDY
+from mercer.sphere.sampler import (
+    LENGTH_IN_SD,
+    N_LINES,
+    QUARTER,
+    REMEDY,
+    WINDOW,
+    PriorStart,
+    SeparatingStart,
+    jittered,
+)
 from mercer.sphere.several_loops import cycles, perceptron
 
 Array = NDArray[np.float64]
@@ -105,30 +113,6 @@ _PERCEPTRON_WORK, _MOST_EPOCHS = 2e8, 1000
 _SMALLEST_LEAD = 1e-10
 
 
-@dataclass(frozen=True)
-class PriorStart:
-    """A draw from the prior."""
-
-    n_classes: int
-    rank: int
-
-    def __call__(self, rng: np.random.Generator) -> Array:
-        """Draw g_c ~ N(0, I_r) for each class."""
-        return rng.standard_normal((self.n_classes, self.rank))
-
-
-@dataclass(frozen=True)
-class SeparatingStart:
-    """Functions that are right where they must be, with the length of a draw from the prior."""
-
-    functions: Array
-
-    def __call__(self, rng: np.random.Generator) -> Array:
-        """Draw the length."""
-        length = np.sqrt(rng.chisquare(self.functions.size))
-        return np.asarray(self.functions * (length / np.linalg.norm(self.functions)))
-
-
 def make_several_start(model: SeveralModel) -> PriorStart | SeparatingStart:
     """Choose the start that the costs of the model ask for.
 
@@ -136,7 +120,7 @@ def make_several_start(model: SeveralModel) -> PriorStart | SeparatingStart:
     """
     rows = np.flatnonzero(model.must_be_right)
     if len(rows) == 0:
-        return PriorStart(model.n_classes, model.rank)
+        return PriorStart((model.n_classes, model.rank))
     try:
         functions = separating_functions(model.L[rows], model.labels[rows], model.n_classes, rows)
     except DataError:
@@ -144,7 +128,7 @@ def make_several_start(model: SeveralModel) -> PriorStart | SeparatingStart:
         if other is None:
             raise
         functions = other
-    return SeparatingStart(functions)
+    return SeparatingStart(functions, float(np.linalg.norm(functions)))
 
 
 def _one_class_for_all(model: SeveralModel, rows: NDArray[np.int64]) -> Array | None:
@@ -224,14 +208,6 @@ def _inseparable(L: Array, labels: NDArray[np.int64], rows: NDArray[np.int64]) -
 # The moves of several classes and their tuning.
 
 MOVES = ("hmc", "lines", "ellipse")
-QUARTER = 0.5 * math.pi
-# Width of the window of a line move, in posterior standard deviations.
-WINDOW = 3.0
-
-# Lengths of trajectories vary by this share.
-_JITTER = 0.2
-# Directions of a class in a cycle where trajectories do most of the work.
-_N_LINES = 16
 # A trajectory with more events than this for each wall is given up.
 _MAX_EVENTS_A_WALL = 100
 # Trajectories need a table of all pairs of rows: half a gigabyte at this number of rows.
@@ -276,9 +252,9 @@ class SeveralMoves:
         Z = rng.standard_normal((1 + n_hmc + n_turns, n_classes, r))
         Z[0] = g @ self.directions
         points = np.concatenate([(Z.reshape(-1, r) @ self.H).reshape(*Z.shape[:2], n), Z], axis=2)
-        durations = self.duration * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER, n_cycles)
         counts = cycles(
-            rng, points[0], points[1 : 1 + n_hmc], points[1 + n_hmc :], durations,
+            rng, points[0], points[1 : 1 + n_hmc], points[1 + n_hmc :],
+            jittered(rng, self.duration, n_cycles),
             _MAX_EVENTS_A_WALL * (n_classes - 1) * n, *_tables(model, bool(n_hmc)), self.rows,
             self.H, self.widths, _n_lines(self.names, r), model.labels, group, step, row_cost,
         )  # fmt: skip
@@ -315,7 +291,7 @@ def cycles_a_step(model: SeveralModel, names: tuple[str, ...] = MOVES) -> int:
 def _n_lines(names: tuple[str, ...], r: int) -> int:
     if "lines" not in names:
         return 0
-    return min(r, _N_LINES) if "hmc" in names else r
+    return min(r, N_LINES) if "hmc" in names else r
 
 
 def _tables(model: SeveralModel, is_needed: bool) -> tuple[Array, NDArray[np.int8]]:
@@ -472,8 +448,6 @@ class SeveralSampler(Sampler[SeveralState, SeveralInfo]):
 # it takes to cross the posterior. Above a limit of the rank the axes stay those of the feature
 # space, and the variances along them alone are learned.
 
-# Trajectories are this many standard deviations long, where that is below a quarter of a period.
-_LENGTH_IN_SD = 6.0
 # The covariance is rotated into directions up to this rank.
 _LARGEST_ROTATED = 64
 
@@ -577,5 +551,5 @@ def _tuned(learned: LearnedContrasts, moves: SeveralMoves) -> SeveralTuning:
         variances, axes = variances[::-1], axes[:, ::-1]
         directions = np.ascontiguousarray(directions @ axes)
     variances = np.clip(variances, 1e-12, 1.0)
-    duration = min(QUARTER, _LENGTH_IN_SD * float(np.sqrt(variances.mean())))
+    duration = min(QUARTER, LENGTH_IN_SD * float(np.sqrt(variances.mean())))
     return SeveralTuning(duration, directions, WINDOW * np.sqrt(variances))

@@ -14,11 +14,18 @@ import numpy as np
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE
 from mercer.numerics.compilation import compiled
-from mercer.sphere.loops import TINY, _maximum, _orient, truncated_normal
+from mercer.sphere.loops import (
+    _FAST,
+    _SQRT2,
+    _SQRT_2PI,
+    TINY,
+    _maximum,
+    _orient,
+    truncated_normal,
+)
 
 # Times that the bracket shrinks before the elliptical slice gives up and stays.
 _MAX_TRIALS = 200
-_FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
 
 
 @compiled(nogil=True)
@@ -339,8 +346,6 @@ def joint_move(rng, point, velocity, labels, group, step, row_cost):
 # of `mercer.likelihoods.label_noise.LabelNoise`; a ``step`` of three axes, (1, C, C), has instead
 # in step[0, c, y] the cost of a row labelled y that class c wins, and ``row_cost`` does not count.
 
-_SQRT2 = math.sqrt(2.0)
-_SQRT_2PI = math.sqrt(2.0 * math.pi)
 # Segments with less than this of width times (1 + distance from 0) take their mass from a midpoint
 # expansion: its relative error is below 1e-10 there, and a difference of tails would cancel.
 _NARROW = 0.02

@@ -281,10 +281,10 @@ def _climb(
     noise, (model, walls) = model.noise, merged(model)
     moves = first_moves(default_moves(model.rank), model)
     moves = Moves(moves.names, max(moves.duration, _shortest(model)), moves.directions)
-    start = PriorStart(model.rank)
+    start = PriorStart((model.rank,))
 
     def started(powers: Array) -> Climb:
-        sampler = TemperedSampler(model, tuple(powers.tolist()), moves, start, _none)
+        sampler = TemperedSampler(model, tuple(powers.tolist()), moves, start, keep_nothing)
         nothing = np.empty((0, len(powers), model.n_rows), np.bool_)
         return Climb(noise, walls, sampler, rng, sampler.init(rng), nothing)
 
@@ -323,5 +323,6 @@ def _swept(climb: Climb, n_sweeps: int, deadline: float | None) -> Climb:
     return replace(climb, state=state, seen=np.concatenate(seen))
 
 
-def _none(f: Array, g: Array) -> Mapping[str, Array]:
+def keep_nothing(f: Array, g: Array) -> Mapping[str, Array]:
+    """Record nothing of a draw."""
     return {}

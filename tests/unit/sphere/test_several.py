@@ -12,12 +12,9 @@ from mercer.sampling.hmc import mass_windows
 from mercer.sphere import several as module
 from mercer.sphere import several as moves
 from mercer.sphere import several as start
+from mercer.sphere.sampler import QUARTER, WINDOW, PriorStart, SeparatingStart
 from mercer.sphere.several import (
     MOVES,
-    QUARTER,
-    WINDOW,
-    PriorStart,
-    SeparatingStart,
     SeveralAdaptation,
     SeveralModel,
     SeveralState,
@@ -254,7 +251,7 @@ def test_a_trajectory_that_is_given_up_counts_as_rejected(monkeypatch: pytest.Mo
 
 def test_with_noise_everywhere_a_start_is_a_draw_from_the_prior() -> None:
     begin = make_several_start(make_model(20, 3, 4))
-    assert begin == PriorStart(4, 3)
+    assert begin == PriorStart((4, 3))
     expected = np.random.default_rng(1).standard_normal((4, 3))
     np.testing.assert_array_equal(begin(np.random.default_rng(1)), expected)
 
@@ -271,7 +268,10 @@ def test_without_noise_no_row_of_the_start_is_wrong(n: int, r: int) -> None:
 
 def test_the_length_is_that_of_the_prior() -> None:
     """False alarm 1e-6; one degree of freedom less would be seen."""
-    begin, rng = SeparatingStart(np.full((3, 4), 7.0)), np.random.default_rng(2)
+    begin, rng = (
+        SeparatingStart(np.full((3, 4), 7.0), 7.0 * np.sqrt(12.0)),
+        np.random.default_rng(2),
+    )
     squared = np.array([np.sum(begin(rng) ** 2) for _ in range(4000)])
     assert dkw_distance(squared, chi2(12).cdf) < dkw_limit(4000, 1)
     assert dkw_distance(squared, chi2(11).cdf) > 1.5 * dkw_limit(4000, 1)

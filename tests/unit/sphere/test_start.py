@@ -34,7 +34,7 @@ def separable(n: int, r: int) -> np.ndarray:
 def test_a_draw_from_the_prior_where_every_label_may_be_wrong() -> None:
     model = SphereModel(separable(5, 3), learned_rate((1.0, 1.0), 5))
     start = make_start(model)
-    assert start == PriorStart(3)
+    assert start == PriorStart((3,))
     draws = np.array([start(np.random.default_rng(s)) for s in range(2000)])
     np.testing.assert_allclose(draws.mean(axis=0), 0.0, atol=0.12)
     np.testing.assert_allclose(np.cov(draws.T), np.eye(3), atol=0.2)
@@ -46,7 +46,7 @@ def test_separating(n: int, r: int) -> None:
     L = separable(n, r)
     start = make_start(SphereModel(L, fixed_rate(0.0, n)))
     assert isinstance(start, SeparatingStart)
-    assert np.linalg.norm(start.direction) == pytest.approx(1.0)
+    assert np.linalg.norm(start.g) == pytest.approx(1.0)
     g = np.array([start(np.random.default_rng(s)) for s in range(200)])
     assert (g @ L.T > 0.0).all()
     assert (g**2).sum(axis=1).mean() == pytest.approx(r, rel=0.4)
@@ -56,10 +56,10 @@ def test_only_rows_that_must_be_right_count() -> None:
     L = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
     by_row = make_start(SphereModel(L, row_rates(np.array([0.0, 0.2, 0.0]))))
     assert isinstance(by_row, SeparatingStart)
-    assert (L[[0, 2]] @ by_row.direction > 0.0).all()
+    assert (L[[0, 2]] @ by_row.g > 0.0).all()
     labels = np.array([1, 0, 1])
     by_class = make_start(SphereModel(L, class_rates(np.array([0.0, 0.3]), labels)))
-    assert (L[[0, 2]] @ by_class.direction > 0.0).all()
+    assert (L[[0, 2]] @ by_class.g > 0.0).all()
 
 
 def test_conflicting_rows_are_named() -> None:
