@@ -84,25 +84,12 @@ Rows = NDArray[np.int64]
 class KernelTask:
     """What a comparison of kernels needs to know of an estimator and its rows.
 
-    Attributes
-    ----------
-    model_of : callable
-        From a kernel's name and some rows to the posterior of its hyperparameters given these.
-    score : callable
-        From a kernel's name, its maximum given some rows, these rows and others to the log scores
-        of the others, in nats.
-    fit : callable
-        Draws for the kernel of that name given all rows, from its maximum; None: it is searched
-        for. The last argument is the kernel's share of the draws.
-    y : ndarray of shape (n,)
-        Targets, or codes of classes.
-    keys : tuple of bytes
-        Of each row, by which fits to some of the same rows know it.
-    d : int
-        Inputs.
-    is_classes : bool
-    labels, sources : tuple of str
-        Names of the inputs, and of the columns of a table that they come from.
+    ``model_of`` goes from a kernel's name and some rows to the posterior of its hyperparameters
+    given these; ``score`` from a name, its maximum given some rows, these and others to the log
+    scores of the others, nats. ``fit`` draws for a kernel given all rows, from its maximum (None:
+    it is searched for), with its share of the draws. ``y`` (n,) are targets, or codes of classes;
+    ``keys`` say by which bytes fits to some of the rows know them; there are ``d`` inputs, named by
+    ``labels``, from the columns ``sources`` of a table.
     """
 
     model_of: Callable[[str, Rows], HyperparameterTarget]
@@ -141,15 +128,7 @@ class KernelTask:
 class ComparedKernels:
     """What a comparison has left for fits to some of the same rows: those of folds.
 
-    Attributes
-    ----------
-    candidates : tuple of Candidate
-        Those that all held-out rows have scores of.
-    keys : tuple of bytes
-        Of the rows that the scores are of.
-    draws : mapping of str to NearbyDraws
-    labels, sources : tuple of str
-        As in `KernelTask`: of the rows that were compared.
+    ``candidates`` are those that all held-out rows have scores of, ``keys`` those rows.
     """
 
     candidates: tuple[Candidate, ...]
@@ -228,14 +207,7 @@ class KernelFit:
 
 @dataclass(frozen=True)
 class AveragedGP:
-    """A fit with several kernels, that of most weight first, and what is to be said of it.
-
-    Attributes
-    ----------
-    fits : tuple of KernelFit
-    notes : tuple of str
-    left : ComparedKernels, optional
-    """
+    """A fit with several kernels, that of most weight first, and what is to be said of it."""
 
     fits: tuple[KernelFit, ...]
     notes: tuple[str, ...]
@@ -379,19 +351,8 @@ def _is_behind(scores: Array, best: Array) -> bool:
 def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> AveragedGP:
     """Compare the kernels of the set, and fit those that the mixture takes.
 
-    Parameters
-    ----------
-    task : KernelTask
-    few : ndarray of int or None
-        Of many rows a few, on which most kernels are ruled out.
-    options : RunOptions
-
-    Raises
-    ------
-    NumericalError
-        If no kernel's density and scores can be computed.
-    SamplingStoppedError
-        As in `fit_posterior`.
+    ``few`` are those of many rows on which most kernels are ruled out; None: all. A
+    `NumericalError` if no kernel's density and scores can be computed.
     """
     deadline, rows = options.deadline_before_chains(SEARCHING), np.arange(len(task.y))
     with one_blas_thread():
@@ -677,29 +638,15 @@ def choose_few(
 ) -> tuple[Few, float] | None:
     """Choose the draws that predict, so that their averages agree with those of all.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised training rows.
-    weights : ndarray of shape (N,)
-        Of all draws; they sum to 1.
-    at_rows : ndarray of shape (N, k)
-        What each draw predicts at the training rows.
-    predict : callable
-        What each draw predicts at other rows (m, d): (N, m) or (N, m C).
-    parameters : ndarray of shape (N, p)
-        Log parameters: what they predict far from all rows, and how surely, goes with these.
-    most : int
-        Draws that are chosen.
+    ``X`` (n, d) are standardised training rows, ``weights`` (N,) those of all draws, with sum 1,
+    ``at_rows`` (N, k) what each draw predicts at the training rows, and ``predict`` what at others
+    (m, d): (N, m) or (N, m C). ``parameters`` (N, p) are log parameters: what draws predict far
+    from all rows, and how surely, goes with these.
 
-    Returns
-    -------
-    few : positions and weights
-    difference : float
-        Between their average prediction and that of all. At points halfway between two training
-        rows, or up to as far beyond, which the choice has not seen, it is at most half of it.
-    None
-        Where there are no more draws than that.
+    Returns positions and weights of ``most`` draws, and the difference between their average
+    prediction and that of all: at points halfway between two training rows, or up to as far beyond,
+    which the choice has not seen, it is at most half of it. None where there are no more draws than
+    that.
     """
     if len(weights) <= most:
         return None
@@ -729,15 +676,9 @@ def with_few(
 ) -> AveragedGP:
     """Choose the draws of each kernel that predict, and say how closely they agree with all.
 
-    Parameters
-    ----------
-    averaged : AveragedGP
-    choose : callable
-        From a kernel's fit to what `choose_few` returns.
-    unit : str
-        Of the difference, a format for the number.
-    is_induced : bool
-        Whether these draws are then conditioned on more rows, and no others can be asked.
+    ``choose`` goes from a kernel's fit to what `choose_few` returns; ``unit`` is the format of the
+    difference. Where ``is_induced`` these draws are then conditioned on more rows, and no others
+    can be asked.
     """
     pairs = [(each, choose(each)) for each in averaged.fits]
     fits = tuple(each if few is None else replace(each, few=few[0]) for each, few in pairs)

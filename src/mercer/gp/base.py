@@ -213,22 +213,10 @@ def restore(
 ]:  # fmt: skip
     """Put a regressor together again.
 
-    Returns
-    -------
-    common : Common
-    X, y : ndarray
-        Standardised rows and targets.
-    noise : NoiseOfRows or None
-        How often rows count, and how large their noise is, where these differ.
-    fits : tuple of KernelFit
-    target : TargetScale
-    intercept_variance : float
-        0 in files of versions that had no intercept.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If something is missing or does not fit; the reader of the file names it.
+    Returns what is common, standardised rows and targets, how rows count, where that differs, the
+    fit of each kernel, the target's scale, and the variance of the intercept, 0 in files of
+    versions that had none. A ValueError, KeyError or TypeError where something is missing or does
+    not fit; the reader of the file names it.
     """
     common, X, y, fits = restore_rows(parts)
     TARGET.check(parts.fields, "fields", {})
@@ -551,28 +539,11 @@ def _in_proportion(parts: list[tuple[float, Array, Array | None]]) -> Array:
 def stratified_rows(
     y: NDArray[np.float64], limit: int, rng: np.random.Generator, *, is_classes: bool
 ) -> NDArray[np.int64]:
-    """Choose ``limit`` of more rows at random, stratified by their target.
+    """Choose ``limit`` of more rows at random, stratified by their targets or classes y (n,).
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Targets: numbers, or codes of classes.
-    limit : int
-        Less than n.
-    rng : numpy.random.Generator
-    is_classes : bool
-        Each class keeps its share of the rows, to the next whole number, and one row at least.
-        Otherwise one row is taken from each of ``limit`` strata between quantiles of the target.
-
-    Returns
-    -------
-    ndarray of shape (limit,), int
-        In ascending order.
-
-    Raises
-    ------
-    UsageError
-        There are more classes than half of ``limit``.
+    Each class keeps its share of the rows, to the next whole number, and one row at least; of
+    numbers one row is taken from each of ``limit`` strata between quantiles. Returns positions,
+    ascending. A `UsageError` where there are more classes than half of ``limit``.
     """
     order = rng.permutation(len(y))
     if not is_classes:

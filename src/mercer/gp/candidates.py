@@ -30,18 +30,11 @@ _MOST_TERMS = 8  # of sums with a term for each input or category
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel that was compared with others.
+    """A kernel that was compared with others: what it is the sum of, and its maximum.
 
-    Attributes
-    ----------
-    terms : tuple of str
-        What it is the sum of.
-    maximum : Maximum
-    log_likelihood : float
-        At the maximum: the log density without the prior.
-    scores : ndarray of shape (m,)
-        Log scores of held-out rows, nats: of the first ones only where it fell behind, of none
-        where the likelihood of a simpler kernel is as high.
+    ``log_likelihood`` is the log density there without the prior, ``scores`` (m,) the log scores of
+    held-out rows, nats: of the first ones only where it fell behind, of none where the likelihood
+    of a simpler kernel is as high.
     """
 
     terms: Terms

@@ -128,16 +128,9 @@ class _Evaluated:
 class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
     """The three blocks of the module's docstring.
 
-    Attributes
-    ----------
-    model : RegressionPosterior
-        Of targets without errors.
-    mean, covariance : ndarray
-        Of theta, as the rows that looked right say.
-    codes : ndarray of shape (n,)
-        Where chains begin.
-    rows : ndarray of shape (k,), int
-        The rows where the mean of the function is recorded.
+    ``model`` is that of targets without errors; mean and covariance of theta are what the rows that
+    looked right say; chains begin at ``codes`` (n,), and the mean of the function is recorded at
+    ``rows`` (k,).
     """
 
     model: RegressionPosterior

@@ -98,20 +98,10 @@ _UNSEEN = 0.01
 class ClassTask:
     """The training rows of a classifier, and what is modelled of them.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised inputs.
-    codes : ndarray of shape (n,)
-        Classes, 0 to C - 1, as floats.
-    classes : tuple of str
-        Their names.
-    is_shared : bool
-        Whether several classes have the hyperparameters in common.
-    is_exact : bool
-        Whether the latent function is drawn, not approximated by Laplace; of two classes.
-    kernel : Kernel
-        Of the draws that are asked about.
+    ``X`` (n, d) are standardised inputs, ``codes`` (n,) classes, 0 to C - 1, as floats, with their
+    names ``classes``. Where ``is_shared`` several classes have the hyperparameters in common; where
+    ``is_exact`` the latent function of two is drawn, not approximated by Laplace. The kernel is
+    that of the draws that are asked about.
     """
 
     X: Array
@@ -278,14 +268,7 @@ class ClassTask:
 
 @dataclass(frozen=True)
 class MixedAnswers:
-    """What several kernels say of new rows, each with its weight.
-
-    Attributes
-    ----------
-    weights : tuple of float
-        With sum 1.
-    answers : tuple of ClassDraws
-    """
+    """What several kernels say of new rows, each with its weight; their sum is 1."""
 
     weights: tuple[float, ...]
     answers: tuple[ClassDraws, ...]

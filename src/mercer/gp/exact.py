@@ -71,20 +71,12 @@ def tilted(point: Point, slope: Array) -> Point:
 
 
 def fit_slope(theta: Array, errors: Array) -> Array:
-    """Fit a slope by ridge regression on standardised coordinates.
+    """Fit a slope (p,) by ridge regression on standardised coordinates.
 
-    Parameters
-    ----------
-    theta : ndarray of shape (k, p)
-        Distinct hyperparameters, log scale.
-    errors : ndarray of shape (k,)
-        Estimated errors of Laplace's log evidence there, nats.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        With the penalty, of seven, whose predictions of left-out points are best; zero where the
-        mean predicts as well, and where there are fewer than 20 points.
+    ``errors`` (k,) are estimated errors of Laplace's log evidence, nats, at distinct
+    hyperparameters theta (k, p). The penalty, of six, is that whose predictions of left-out points
+    are best; the slope is zero where the mean predicts as well, and where there are fewer than 20
+    points.
     """
     k, p = theta.shape
     if k < _MIN_POINTS:
@@ -136,14 +128,8 @@ def fit_slope(theta: Array, errors: Array) -> Array:
 class Correction:
     """How Laplace's chain is corrected; warm-up learns it.
 
-    Attributes
-    ----------
-    slope : ndarray of shape (p,)
-        Of the tilt of the first stage.
-    is_estimated : bool
-        Whether estimates are made.
-    is_exact : bool
-        Whether the second stage decides.
+    ``slope`` (p,) is that of the tilt of the first stage; estimates are made where
+    ``is_estimated``, and the second stage decides where ``is_exact``.
     """
 
     slope: Array
@@ -184,18 +170,8 @@ class ExactInfo:
 class DelayedAcceptance(Sampler[ExactState, ExactInfo]):
     """Delayed acceptance: Laplace's chain proposes, estimates of the evidence decide.
 
-    Attributes
-    ----------
-    inner : HMC or NUTS
-        On Laplace's posterior, with its start, recorder and tuning.
-    model : HyperparameterPosterior
-        The target of ``inner``.
-    estimator : EvidenceEstimator
-    rows : ndarray of shape (k,), int
-        The rows whose latent values are monitored.
-    correction : Correction
-    n_inner : int
-        Inner steps between two decisions.
+    ``inner`` is on Laplace's posterior ``model``, with its start, recorder and tuning; it takes
+    ``n_inner`` steps between two decisions. Latent values are monitored at ``rows`` (k,).
     """
 
     inner: HMC | NUTS
@@ -304,17 +280,7 @@ def make_exact_sampler(
     *,
     n_inner: int = 1,
 ) -> DelayedAcceptance:
-    """Make the sampler whose first stage is ``inner``, a sampler of ``model``.
-
-    Parameters
-    ----------
-    inner : HMC or NUTS
-    model : HyperparameterPosterior
-    rows : ndarray of shape (k,), int
-        The rows whose latent values are monitored.
-    n_inner : int
-        Inner steps between two decisions.
-    """
+    """Make the sampler whose first stage is ``inner``, a sampler of ``model``."""
     estimator = EvidenceEstimator(model.X, model.y, model.kernel)
     correction = Correction(np.zeros(len(model.prior.mean)), is_estimated=True, is_exact=True)
     return DelayedAcceptance(inner, model, estimator, rows, correction, n_inner)
@@ -346,13 +312,7 @@ class ExactTuning:
 class LearnedCorrection:
     """What warm-up has learned so far.
 
-    Attributes
-    ----------
-    hamiltonian : LearnedTuning
-    theta : ndarray of shape (k, p)
-        Points with estimates of their evidence.
-    errors : ndarray of shape (k,)
-        Estimates of Laplace's errors there, nats.
+    ``errors`` (k,) are estimates of Laplace's errors, nats, at the points theta (k, p).
     """
 
     hamiltonian: LearnedTuning
@@ -535,21 +495,11 @@ def predictive_distance(
     *,
     n_chains: int,
 ) -> PredictiveDistance:
-    """Compare the two predictions at rows X (m, d), from the same draws.
+    """Compare exact and Laplace's predictions at standardised rows X (m, d), from the same draws.
 
-    Parameters
-    ----------
-    exact : ExactDraws
-    laplace : LatentDraws
-        Laplace's function at the same hyperparameters.
-    log_errors : ndarray of shape (S,)
-        "log_laplace_error" of the draws, nats; chain after chain, as all that belongs to draws.
-    X : ndarray of shape (m, d)
-        Standardised rows.
-    n_chains : int
+    ``log_errors`` (S,) are "log_laplace_error" of the draws, nats; chain after chain, as all that
+    belongs to draws.
 
-    Notes
-    -----
     Standard errors are those of batch means: at least 24 stretches of draws, none across two
     chains, of exact minus weighted Laplace probability, the ratio of the latter linearised. They
     are too small where a stretch is shorter than the chain's memory.

@@ -155,18 +155,9 @@ _ACCEPTANCE = {"hmc": 0.75, "nuts": 0.75, "metropolis": 0.3}  # wanted of warm-u
 class GPSettings:
     """What is fitted and by which sampler; see `mercer.GPClassifier`.
 
-    Attributes
-    ----------
-    inference : str
-    prior : str or mapping
-    n_leapfrog : int or None
-    step_size : float or None
-    kernel : str
-        The expression that names it.
-    nearby : NearbyDraws or None
-        Of the posterior on nearly the same rows: importance sampling begins by weighing these.
-    share : float
-        Weight of the kernel in predictions: of as many effective draws importance sampling makes.
+    ``kernel`` is the expression that names it, ``share`` its weight in predictions: of as many
+    effective draws importance sampling makes. It begins by weighing ``nearby``, draws of the
+    posterior on nearly the same rows, where there are any.
     """
 
     inference: str
@@ -190,13 +181,7 @@ class GPSettings:
 class FittedGP:
     """What a fit leaves behind.
 
-    Attributes
-    ----------
-    draws : Draws
-    diagnostics : Diagnostics
-    notes : tuple of str
-    evidence : pair of float, optional
-        Log evidence, hyperparameters integrated out, and its standard error; nats.
+    ``evidence`` is the log evidence, hyperparameters integrated out, and its standard error; nats.
     """
 
     draws: Draws
@@ -542,13 +527,8 @@ _SHIFTS = (0.0, 3.0, 5.5, 8.0)
 class RegressionSettings:
     """What is fitted and by which sampler; see `mercer.GPRegressor`.
 
-    Attributes
-    ----------
-    common : GPSettings
-    log_noise_variance : float or None
-        Of standardised targets, where it is known.
-    noise_of_rows : NoiseOfRows or None
-        Where rows count differently, or their noise differs.
+    ``log_noise_variance`` is that of standardised targets, where it is known; ``noise_of_rows`` is
+    there where rows count differently, or their noise differs.
     """
 
     common: GPSettings

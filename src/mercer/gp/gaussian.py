@@ -54,14 +54,8 @@ Array = NDArray[np.float64]
 class ExactFit:
     """Evidence for one Gram matrix, with what its gradient and predictions need.
 
-    Attributes
-    ----------
-    log_evidence : float
-        In nats.
-    dual_coef : ndarray of shape (n,)
-        a = C^-1 y: the mean at a new row is (k + v 1)'a.
-    adjoint : ndarray of shape (n, n)
-        Symmetric matrix A such that d log p(y) = sum A_ij dC_ij.
+    ``log_evidence`` is in nats; ``dual_coef`` (n,) is a = C^-1 y: the mean at a new row is (k + v
+    1)'a; ``adjoint`` (n, n) is the symmetric matrix A with d log p(y) = sum A_ij dC_ij.
     """
 
     log_evidence: float
@@ -75,12 +69,7 @@ def fit_exact(
     """Compute the evidence of targets y (n,) for the Gram matrix K (n, n).
 
     The variance of the noise is that of all rows or of each, (n,). ``scratch``, of the shape of K,
-    is overwritten: it becomes the adjoint.
-
-    Raises
-    ------
-    NumericalError
-        If C is not positive definite in double precision.
+    becomes the adjoint. A `NumericalError` if C is not positive definite in double precision.
     """
     n = len(y)
     L = noisy_factor(K, noise_variance, scratch, intercept_variance)
@@ -101,12 +90,8 @@ def noisy_factor(
 ) -> Array:
     """Factor L of K + v 11' + s2 I, Fortran-ordered, in the memory of ``scratch``.
 
-    s2 is one number, or one for each row.
-
-    Raises
-    ------
-    NumericalError
-        If it is not positive definite in double precision.
+    s2 is one number, or one for each row. A `NumericalError` if it is not positive definite in
+    double precision.
     """
     np.add(K, intercept_variance, out=scratch)
     scratch.ravel()[:: len(K) + 1] += noise_variance
@@ -115,18 +100,13 @@ def noisy_factor(
 
 @dataclass(frozen=True, eq=False)
 class NoiseOfRows:
-    """Rows that count w_i times, with noise of variance c_i s2.
+    """Rows that count w_i times (2: the row twice), with noise of variance c_i s2.
+
+    ``weights`` (n,) are w_i and ``variances`` (n,) c_i, all above 0.
 
     A normal density of variance c_i s2 to the power w_i is one of variance c_i s2 / w_i, times
 
         (2 pi c_i s2)^-((w_i - 1) / 2) w_i^(-1/2) .
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n,)
-        w_i > 0: a row that counts twice is the row twice.
-    variances : ndarray of shape (n,)
-        c_i > 0.
     """
 
     weights: Array
@@ -169,23 +149,11 @@ def whole_noise_variance(signal_variance: Array, log_noise_variance: Array) -> A
 class RegressionPosterior:
     """log p(theta | y) up to a constant: log parameters of the kernel[, of the noise's variance].
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised inputs.
-    y : ndarray of shape (n,)
-        Standardised targets.
-    kernel : Kernel
-    prior : NormalPrior
-        Over theta, shape (p,).
-    starts : tuple of ndarray of shape (p,)
-        Where searches begin; the paper's chain begins at the first.
-    log_noise_variance : float or None
-        Where it is known; None where it is the last of theta.
-    intercept_variance : float
-        Prior variance of an intercept, which is integrated out; 0: there is none.
-    noise_of_rows : NoiseOfRows or None
-        Where rows count differently, or their noise differs.
+    ``X`` (n, d) and ``y`` (n,) are standardised, the prior is over theta (p,), and searches begin
+    at the ``starts``, the paper's chain at the first. ``log_noise_variance`` is None where it is
+    the last of theta; the ``intercept_variance`` is that of the prior of an intercept, integrated
+    out, 0 for none; ``noise_of_rows`` is there where rows count differently, or their noise
+    differs.
     """
 
     X: Array
@@ -313,14 +281,7 @@ class RegressionPosterior:
 
 @dataclass(frozen=True)
 class RegressionValues:
-    """The log density of `RegressionPosterior` without its gradient: one Cholesky factor.
-
-    Attributes
-    ----------
-    model : RegressionPosterior
-    rows : ndarray of shape (k,), int
-        The rows where the mean of the function is recorded.
-    """
+    """The log density of `RegressionPosterior` without its gradient: one Cholesky factor."""
 
     model: RegressionPosterior
     rows: NDArray[np.int64]
@@ -358,28 +319,14 @@ _SPREAD_DRAWS = 256
 class FunctionDraws:
     """Draws of the law of the function, on standardised inputs and targets.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Training inputs.
-    kernel : Kernel
-    theta : ndarray of shape (S, p)
-        Log parameters of the kernel, one row a draw.
-    noise_variance : ndarray of shape (S,)
-        With its floor.
-    dual_coef : ndarray of shape (S, n)
-    intercept_variance : float
-        Prior variance of the intercept, which is part of the function; 0: there is none.
-    weights : ndarray of shape (S,) or None
-        Of the draws, sum 1; None where all count alike.
-    noise_of_rows : NoiseOfRows or None
-        Of the training rows; new targets have the noise of ``noise_variance``.
-    added_variance : ndarray of shape (S, n) or None
-        Of training targets beside the noise, as their kinds of errors say.
-    kinds_of_noise : tuple of two ndarrays of shape (S, K), or None
-        Variances and shares of what noise new targets may have; None: that of ``noise_variance``.
-    memory : FactorMemory
-        Where factors are kept from one prediction to the next.
+    Of training inputs ``X`` (n, d), with log parameters ``theta`` (S, p), ``noise_variance`` (S,),
+    its floor included, and ``dual_coef`` (S, n), a row a draw. The ``intercept_variance`` is that
+    of the prior of the intercept, which is part of the function, 0 for none; ``weights`` (S,) have
+    sum 1, or are None where all count alike.
+
+    ``noise_of_rows`` is of the training rows; new targets have the noise of ``noise_variance``, or
+    of ``kinds_of_noise``, variances and shares (S, K) each. Training targets have
+    ``added_variance`` (S, n) beside the noise, as their kinds of errors say.
     """
 
     X: Array
@@ -605,12 +552,8 @@ FARTHEST_SCALE = 3.0  # log kappa
 class InducedDraws(FunctionDraws):
     """`FunctionDraws` of all rows: ``X`` (m, d) are the inducing points, ``dual_coef`` (S, m).
 
-    Attributes
-    ----------
-    factors : ndarray of shape (S, m (m + 1) / 2)
-        L_B of each draw, its columns one after the other from the diagonal down.
-    scales : ndarray of shape (S,)
-        kappa of each draw; ``noise_variance`` has it in it.
+    ``factors`` (S, m (m + 1) / 2) are L_B of each draw, its columns one after the other from the
+    diagonal down; ``scales`` (S,) are kappa, which ``noise_variance`` has in it.
     """
 
     factors: Array = field(default_factory=lambda: np.empty((0, 0)))
@@ -648,25 +591,11 @@ def induced_draws(
     is_scaled: bool = True,
     noise_of_rows: NoiseOfRows | None = None,
 ) -> InducedDraws:
-    """Condition the function of each draw on all rows.
+    """Condition the function of each draw, of some rows, on all: X (n, d) and y (n,), standardised.
 
-    Parameters
-    ----------
-    draws : FunctionDraws
-        Of some of the rows: hyperparameters and weights are taken.
-    Z : ndarray of shape (m, d)
-        Inducing points.
-    X, y : ndarray of shape (n, d) and (n,)
-        All rows, standardised.
-    is_scaled : bool
-        Whether the variance of the noise is learned anew, up to its scale.
-    noise_of_rows : NoiseOfRows or None
-        Of all rows.
-
-    Raises
-    ------
-    NumericalError
-        If a matrix cannot be factorised in double precision.
+    Of ``draws`` hyperparameters and weights are taken; Z (m, d) are the inducing points. The
+    variance of the noise is learned anew, up to its scale, where ``is_scaled``. A `NumericalError`
+    if a matrix cannot be factorised in double precision.
     """
     found = []
     if noise_of_rows is None:

@@ -427,15 +427,10 @@ def find_maximum(
     """Find the highest of the maxima next to the starts, and its Gaussian if wanted.
 
     The starts are the model's, unless others are given. ``tolerance`` is that of the log density,
-    relative to its size.
-
-    After ``deadline``, in seconds of `time.monotonic`, the search under way ends with its step, no
-    other is begun where one has found a finite evidence, and the Hessian is given up.
-
-    Raises
-    ------
-    NumericalError
-        If the evidence can be computed at none of the places where they end.
+    relative to its size. After ``deadline``, in seconds of `time.monotonic`, the search under way
+    ends with its step, no other is begun where one has found a finite evidence, and the Hessian is
+    given up. A `NumericalError` if the evidence can be computed at none of the places where they
+    end.
     """
     found: list[tuple[Point, bool]] = []
     starts = starts or model.starts

@@ -74,22 +74,10 @@ SMALLEST_WEIGHT = 1e-12  # so that a logarithm and a root can be taken
 class Proposal:
     """N(K c, (K^-1 + W)^-1), n latent values in logits.
 
-    Attributes
-    ----------
-    coef : ndarray of shape (n,)
-        c, the coefficients of the mean.
-    mean : ndarray of shape (n,)
-        K c.
-    root_weights : ndarray of shape (n,)
-        W^.5.
-    L : ndarray of shape (n, n)
-        Factor of B in the lower triangle, Fortran-ordered.
-    log_det : float
-        log|B|/2.
-    bound : float
-        Lower bound of the log evidence, nats; minus infinity where it was not computed.
-    is_settled : bool
-        Whether the search that made it came to rest, or had nothing to search.
+    ``coef`` (n,) is c, ``mean`` K c, ``root_weights`` W^.5, ``L`` (n, n) the factor of B in the
+    lower triangle, Fortran-ordered, and ``log_det`` log|B|/2. ``bound`` is the lower bound of the
+    log evidence, nats, minus infinity where it was not computed; unless ``is_settled`` the search
+    that made it did not come to rest.
     """
 
     coef: Array
@@ -126,25 +114,10 @@ def make_proposal(K: Array, coef: Array, weights: Array) -> Proposal:
 
 
 def fit_variational(K: Array, y: Array, coef: Array, weights: Array) -> Proposal:
-    """Climb the lower bound from the Gaussian with these coefficients and this W.
+    """Climb the lower bound from the Gaussian with these coefficients and this W, (n,) each.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Gram matrix, nugget included.
-    y : ndarray of shape (n,)
-        Targets, 0.0 or 1.0.
-    coef, weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    Proposal
-        ``is_settled`` is False where a step that was needed could not be taken.
-
-    Raises
-    ------
-    NumericalError
-        If B cannot be factorised in double precision.
+    K has its nugget, targets y (n,) are 0.0 or 1.0. ``is_settled`` is False where a step that was
+    needed could not be taken. A `NumericalError` if B cannot be factorised in double precision.
     """
     best = _stage(K, y, coef, np.maximum(weights, SMALLEST_WEIGHT))
     for _ in range(_MAX_STEPS):
@@ -242,21 +215,10 @@ _SMALLEST_LOSS = 1e-6  # of 1 - v_c beta: rounding of beta, where the likelihood
 
 
 def match_moments(K: Array, y: Array, coef: Array, weights: Array) -> Proposal | None:
-    """Sweep from the Gaussian with these coefficients and this W; None where sweeps go astray.
+    """Sweep from Laplace's Gaussian, coefficients and W (n,); None where sweeps go astray.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Gram matrix, nugget included.
-    y : ndarray of shape (n,)
-        Targets, 0.0 or 1.0.
-    coef, weights : ndarray of shape (n,)
-        Of Laplace's Gaussian.
-
-    Raises
-    ------
-    NumericalError
-        If B cannot be factorised in double precision.
+    K has its nugget, targets y (n,) are 0.0 or 1.0. A `NumericalError` if B cannot be factorised in
+    double precision.
     """
     swept = _swept(K, y, coef, weights, _MAX_SWEEPS)
     if swept is None:
@@ -393,22 +355,11 @@ _WANTED_STD = 0.15  # of log Z, nats: a second stage of nothing but this noise a
 class Estimate:
     """An estimate of the evidence, and a draw of the latent values that goes with it.
 
-    Attributes
-    ----------
-    log_evidence : float
-        Logarithm of the unbiased estimate, nats.
-    log_std : float
-        Standard deviation of the error of ``log_evidence``, as the weights themselves tell.
-    ess : float
-        Effective sample size of the weights.
-    latent : ndarray of shape (n,)
-        f drawn in proportion to the weights, logits.
-    coef : ndarray of shape (n,)
-        K^-1 f, nugget included in K.
-    n_draws : int
-        Draws that it was made of.
-    is_fallback : bool
-        Whether the Gaussian that was asked for was not found and another one stood in.
+    ``log_evidence`` is the logarithm of the unbiased estimate, nats, ``log_std`` the standard
+    deviation of its error, and ``ess`` the effective sample size, as its ``n_draws`` weights tell.
+    ``latent`` (n,) is f drawn in proportion to the weights, logits, and ``coef`` (n,) is K^-1 f,
+    nugget included. ``is_fallback``: the Gaussian that was asked for was not found and another one
+    stood in.
     """
 
     log_evidence: float
@@ -424,13 +375,8 @@ class Estimate:
 class Weighted:
     """Pairs of draws with their weights; the second halves are mirror images of the first.
 
-    Attributes
-    ----------
-    log_weights : ndarray of shape (2, m)
-    latent : ndarray of shape (2, n, m)
-    z, u : ndarray of shape (n, m)
-        What the coefficients of a draw are made of; u is 0 for draws from the prior.
-    is_prior : ndarray of shape (m,), bool
+    ``log_weights`` (2, m), ``latent`` (2, n, m), and z and u (n, m), what the coefficients of a
+    draw are made of; u is 0 for the draws ``is_prior`` (m,).
     """
 
     log_weights: Array
@@ -449,19 +395,9 @@ def no_estimate(n: int) -> Estimate:
 class EvidenceEstimator:
     """Estimates the evidence at points that Laplace's posterior has evaluated.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised inputs.
-    y : ndarray of shape (n,)
-        Targets, 0.0 or 1.0.
-    kernel : Kernel
-    proposal : str
-        "matched" (expectation propagation), "variational", or "laplace": Laplace's Gaussian moved
-        by its first-order correction.
-    min_draws, max_draws : int
-        Of an estimate; multiples of two, at least four. Where both are the same no first set is
-        drawn.
+    ``proposal`` is "matched" (expectation propagation), "variational", or "laplace": Laplace's
+    Gaussian moved by its first-order correction. ``min_draws`` and ``max_draws`` of an estimate are
+    multiples of two, at least four; where both are the same no first set is drawn.
     """
 
     X: Array
@@ -473,19 +409,10 @@ class EvidenceEstimator:
     workspace: Workspace = field(default_factory=Workspace, compare=False, repr=False)
 
     def estimate(self, rng: np.random.Generator, point: Point) -> Estimate:
-        """Estimate the evidence at a point.
+        """Estimate the evidence at a point with "a" and "q" of Laplace's approximation.
 
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        point : Point
-            With the dual coefficients "a" and their correction "q" of Laplace's approximation.
-
-        Returns
-        -------
-        Estimate
-            With minus infinity as its logarithm where a factor cannot be taken in double precision:
-            such hyperparameters have no mass.
+        Minus infinity is its logarithm where a factor cannot be taken in double precision: such
+        hyperparameters have no mass.
         """
         n = len(self.y)
         if not np.isfinite(point.log_density):
@@ -523,15 +450,8 @@ def draw_weights(
 ) -> Weighted:
     """Steps 2 to 4: pairs of draws and the logarithms of their weights.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    K, L : ndarray of shape (n, n)
-        Gram matrix with its nugget, and its lower factor.
-    y : ndarray of shape (n,)
-    proposal : Proposal
-    n_pairs : int
-        At least two: one of them at least is from the prior.
+    ``L`` is the lower factor of K, nugget included; of ``n_pairs``, at least two, one at least is
+    from the prior.
     """
     n = len(y)
     z, noise = rng.standard_normal((n, n_pairs)), rng.standard_normal((n, n_pairs))

@@ -92,20 +92,10 @@ _NEAR = 2e-4  # in logits: how closely a mode is sought where only the evidence 
 class LaplaceFit:
     """Mode and evidence for one Gram matrix, with what its gradient and predictions need.
 
-    Attributes
-    ----------
-    log_evidence : float
-        Eq. (10), in nats.
-    a : ndarray of shape (n,)
-        K^-1 f at the mode, y - pi there.
-    q : ndarray of shape (n,)
-        K q is the first-order step from the mode to the mean of the posterior.
-    gain : ndarray of shape (n,)
-        1 - diag B^-1: the variance of Laplace's posterior of f, times W.
-    f : ndarray of shape (n,)
-        The mode, in logits.
-    adjoint : ndarray of shape (n, n)
-        Symmetric matrix A such that d log Z = sum A_ij dK_ij.
+    ``log_evidence`` is eq. (10), in nats; ``f`` (n,) the mode, in logits, ``a`` (n,) K^-1 f, y - pi
+    there; K q is the first-order step from the mode to the mean of the posterior; ``gain`` (n,) is
+    1 - diag B^-1, the variance of Laplace's posterior of f, times W; ``adjoint`` (n, n) is the
+    symmetric matrix A with d log Z = sum A_ij dK_ij.
     """
 
     log_evidence: float
@@ -121,13 +111,9 @@ def fit_laplace(
 ) -> LaplaceFit:
     """Find the mode for the Gram matrix K and targets y in {0, 1}, and the log evidence.
 
-    ``scratch``, of the shape of K, is overwritten where given: it becomes the adjoint. The mode is
-    sought from f = 0, or from ``near``, latent values that are close to it.
-
-    Raises
-    ------
-    NumericalError
-        If no mode is found: K holds numbers too large for double precision.
+    ``scratch``, of the shape of K, becomes the adjoint where given. The mode is sought from f = 0,
+    or from ``near``, latent values that are close to it. A `NumericalError` if no mode is found: K
+    holds numbers too large for double precision.
     """
     if not np.isfinite(K[0, 0]):
         raise NumericalError("the Gram matrix is not finite")
@@ -154,25 +140,10 @@ def laplace_evidence(
 ) -> tuple[float, Array, Array]:
     """Compute log evidence (to about 1e-4 nats), dual coefficients and mode, without a gradient.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-    y : ndarray of shape (n,)
-    near : pair of ndarray of shape (n,)
-        Latent values near the mode (None: it is sought from f = 0), and the ``gain`` of
-        `LaplaceFit` at a mode like it.
-    scratch : ndarray of shape (n, n)
-        Overwritten.
-
-    Raises
-    ------
-    NumericalError
-        If no mode is found: K holds numbers too large for double precision.
-
-    Notes
-    -----
-    Two factors are nearly always enough: one to come near the mode, one to go to it. The second is
-    that of the determinant, too; its change over the last 2e-4 of the way is a first-order term.
+    ``near`` are latent values near the mode (None: it is sought from f = 0), and the ``gain`` of
+    `LaplaceFit` at a mode like it. Two factors are nearly always enough: one to come near the mode,
+    one to go to it. The second is that of the determinant, too; its change over the last 2e-4 of
+    the way is a first-order term. A `NumericalError` as of `fit_laplace`.
     """
     if not np.isfinite(K[0, 0]):
         raise NumericalError("the Gram matrix is not finite")
@@ -190,12 +161,7 @@ def laplace_evidence(
 def correction_at_mode(K: Array, a: Array, y: Array, inverse: Array, root_weights: Array) -> Array:
     """Return the coefficients that take the mode towards the mean: see `damped_correction`.
 
-    Parameters
-    ----------
-    a : ndarray of shape (n,)
-        Dual coefficients of the mode.
-    inverse, root_weights : ndarray
-        L^-1 and W^.5 of `inverse_factor`.
+    ``a`` (n,) are the dual coefficients of the mode; L^-1 and W^.5 those of `inverse_factor`.
     """
     gain = 1.0 - inverse_diagonal(inverse.T)
     s2 = -0.5 * gain * (1.0 - 2.0 * (y - a))
@@ -292,21 +258,12 @@ def damped_correction(y: Array, f: Array, variance: Array, a: Array, q: Array, K
 class HyperparameterPosterior:
     """log p(theta | y) up to a constant, theta the log parameters of all kernels.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised inputs.
-    y : ndarray of shape (n,)
-        Targets, 0.0 or 1.0; of several functions codes of the classes, 0 to C - 1.
-    kernel : Kernel
-    kernel_prior : NormalPrior
-        Over the log parameters of one kernel; the same for every class, and independent.
-    n_functions : int
-        One, in logits of target 1, or C, one a class, under a softmax. Latent values are (n,) or
-        (C, n).
-    is_shared : bool
-        Whether several functions have one kernel in common. Else theta holds the log parameters of
-        the kernel of the first class, then those of the second, and so on.
+    ``X`` (n, d) are standardised inputs, ``y`` (n,) targets, 0.0 or 1.0, or codes of classes, 0 to
+    C - 1. There is one latent function, in logits of target 1, or C, one a class, under a softmax:
+    latent values are (n,) or (C, n). The ``kernel_prior`` is over the log parameters of one kernel,
+    the same for every class, and independent. Where ``is_shared`` several functions have one kernel
+    in common, else theta holds the log parameters of the first class, then those of the second, and
+    so on.
     """
 
     X: Array
@@ -432,15 +389,8 @@ class HyperparameterPosterior:
 class LaplaceValues:
     """The log density of `HyperparameterPosterior` without its gradient, at a third of the cost.
 
-    Attributes
-    ----------
-    model : HyperparameterPosterior
-    point : Point
-        Modes are sought from the one here,
-    slopes : ndarray of shape (p, n) or (p, C, n), or None
-        and from how it changes with the hyperparameters.
-    rows : ndarray of shape (k,), int
-        The rows whose latent values are recorded.
+    Modes are sought from the one at ``point``, and from how it changes with the hyperparameters,
+    ``slopes`` (p, n) or (p, C, n), if these are known; latent values are recorded at ``rows`` (k,).
     """
 
     model: HyperparameterPosterior
@@ -477,19 +427,9 @@ class LaplaceValues:
 class ClassDraws(ABC):
     """Draws given each of which the latent values of new rows are normal.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Standardised training inputs.
-    kernel : Kernel
-    theta : ndarray of shape (S, ..)
-        Log parameters of the kernels, one entry a draw.
-    dual_coef : ndarray of shape (S, n) or (S, C, n)
-        Coefficients of the mode, or of a drawn function, of two classes or of each of several.
-    weights : ndarray of shape (S,) or None
-        Of the draws, any sum; None where all count alike.
-    memory : FactorMemory
-        Where factors are kept from one prediction to the next.
+    Of training inputs ``X`` (n, d), with log parameters ``theta`` (S, ..) and ``dual_coef`` (S, n),
+    or (S, C, n) of several classes: coefficients of the mode, or of a drawn function. ``weights``
+    (S,) of the draws have any sum; None where all count alike.
     """
 
     X: Array
@@ -576,15 +516,9 @@ class LatentDraws(ClassDraws):
     """What the latent function of each draw is computed from; ``theta`` is of shape (S, p).
 
     Mean k'(a + t q), variance k** - |L^-1 W^.5 k|^2: k'R k with R = W^.5 B^-1 W^.5, which is safe
-    where W vanishes. The paper's mean is k'a.
-
-    Attributes
-    ----------
-    y : ndarray of shape (n,)
-        Training targets, 0.0 or 1.0.
-    mean_coef : ndarray of shape (S, n) or None
-        Coefficients of the predictive mean: ``dual_coef``, or that plus its correction. None: the
-        correction is computed when it is needed.
+    where W vanishes. The paper's mean is k'a. ``y`` (n,) are targets, 0.0 or 1.0; ``mean_coef`` (S,
+    n) coefficients of the predictive mean, ``dual_coef`` or that plus its correction; None: the
+    correction is computed when it is needed.
     """
 
     y: Array
@@ -622,14 +556,8 @@ class LatentDraws(ClassDraws):
 class SoftmaxDraws(ClassDraws):
     """What the functions of several classes of each draw are computed from.
 
-    ``theta`` (S, C, p) or (S, 1, p) are of the kernel of each class, or of the one that all share.
-
-    Attributes
-    ----------
-    y : ndarray of shape (n,), int
-        Codes of the classes, from 0 to C - 1.
-    mean_coef : ndarray of shape (S, C, n) or None
-        As of `LatentDraws`.
+    ``theta`` (S, C, p) or (S, 1, p) are of the kernel of each class, or of the one that all share;
+    ``y`` (n,) are codes of the classes, and ``mean_coef`` (S, C, n) is as of `LatentDraws`.
     """
 
     y: NDArray[np.int64]

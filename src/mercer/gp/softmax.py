@@ -80,16 +80,9 @@ _NO_MODE = "no mode found: the latent values are too large for double precision"
 class Curvature:
     """Factors of I + K W at latent values.
 
-    Attributes
-    ----------
-    roots : ndarray of shape (C, n)
-        D^.5: square roots of the probabilities.
-    inverses : ndarray of shape (C, n, n)
-        B_c^-1, symmetric.
-    M : ndarray of shape (n, n)
-        Lower factor of S, Fortran-ordered; what stands above the diagonal has no meaning.
-    log_det : float
-        Half of log |I + K W|, in nats.
+    ``roots`` (C, n) are D^.5, square roots of the probabilities, ``inverses`` (C, n, n) B_c^-1,
+    symmetric, ``M`` (n, n) the lower factor of S, Fortran-ordered (what stands above the diagonal
+    has no meaning), and ``log_det`` half of log |I + K W|, in nats.
     """
 
     roots: Array
@@ -117,18 +110,8 @@ class Curvature:
 class SoftmaxFit:
     """Mode and evidence for the Gram matrices, with what gradients and predictions need.
 
-    Attributes
-    ----------
-    log_evidence : float
-        In nats.
-    a : ndarray of shape (C, n)
-        K_c^-1 f_c at the mode, Y - pi there.
-    q : ndarray of shape (C, n)
-        K q is the first-order step from the mode to the mean of the posterior.
-    f : ndarray of shape (C, n)
-        The mode, in logits.
-    adjoint : ndarray of shape (C, n, n), or (1, n, n) for a shared Gram matrix
-        Symmetric matrices A_c such that d log Z = sum_c <A_c, dK_c>.
+    As `LaplaceFit`: ``f``, ``a`` and ``q`` are (C, n), and ``adjoint`` (C, n, n), or (1, n, n) for
+    a shared Gram matrix, holds the symmetric matrices A_c with d log Z = sum_c <A_c, dK_c>.
     """
 
     log_evidence: float
@@ -144,23 +127,12 @@ def fit_softmax(
     scratch: tuple[Array, Array] | None = None,
     near: Array | None = None,
 ) -> SoftmaxFit:
-    """Find the mode for Gram matrices K and one-hot targets Y, and the log evidence.
+    """Find the mode for Gram matrices K and one-hot targets Y (C, n), and the log evidence.
 
-    Parameters
-    ----------
-    K : ndarray of shape (C, n, n) or (1, n, n)
-        One for each class, or one that all share.
-    Y : ndarray of shape (C, n)
-        1.0 for the class of a row, else 0.0.
-    scratch : two ndarrays of shape (C, n, n), optional
-        Overwritten; the first holds the adjoint in the end.
-    near : ndarray of shape (C, n), optional
-        Latent values close to the mode, which is sought from there and not from f = 0.
-
-    Raises
-    ------
-    NumericalError
-        If no mode is found: signal variances beyond about e^18.
+    K is (C, n, n), one for each class, or (1, n, n), one that all share. Of ``scratch``, two arrays
+    (C, n, n), the first holds the adjoint in the end. The mode is sought from f = 0, or from
+    ``near`` (C, n), latent values close to it. A `NumericalError` if no mode is found: signal
+    variances beyond about e^18.
     """
     if not np.isfinite(K[:, 0, 0]).all():
         raise NumericalError("a Gram matrix is not finite")
@@ -184,10 +156,7 @@ def softmax_evidence(
 ) -> tuple[float, Array, Array]:
     """Compute log evidence, dual coefficients and mode only; ``start`` is near the mode, (C, n).
 
-    Raises
-    ------
-    NumericalError
-        If no mode is found: signal variances beyond about e^18.
+    A `NumericalError` as of `fit_softmax`.
     """
     if not np.isfinite(K[:, 0, 0]).all():
         raise NumericalError("a Gram matrix is not finite")
@@ -333,24 +302,12 @@ def _newton_target(Y: Array, f: Array) -> Array:
 
 
 def latent_covariance(factors: Curvature, cross: Array, prior_variance: Array) -> Array:
-    """Covariance of f at m rows under Laplace's approximation.
+    """Covariance (m, C, C) of f at m rows under Laplace's approximation.
 
-    Parameters
-    ----------
-    factors : Curvature
-        Of the training rows, at the mode.
-    cross : ndarray of shape (C, m, n) or (1, m, n)
-        Covariances of these rows with the training rows, by the kernel of each class.
-    prior_variance : ndarray of shape (C, m) or (1, m)
-
-    Returns
-    -------
-    ndarray of shape (m, C, C)
-
-    Notes
-    -----
-    With k_c the covariances of a row: delta_cc' (k_c** - k_c'E_c k_c) + (V_c k_c)'(V_c' k_c'),
-    V_c = M^-1 E_c. Cost O(C n^2 m); memory C n m numbers.
+    ``factors`` are those at the mode; ``cross`` (C or 1, m, n) covariances of these rows with the
+    training rows, by the kernel of each class, and ``prior_variance`` (C or 1, m). With k_c the
+    covariances of a row: delta_cc' (k_c** - k_c'E_c k_c) + (V_c k_c)'(V_c' k_c'), V_c = M^-1 E_c.
+    Cost O(C n^2 m); memory C n m numbers.
     """
     n_classes, n = factors.roots.shape
     m = cross.shape[1]
@@ -376,22 +333,12 @@ _SEED = 1
 
 
 def expected_softmax(mean: Array, covariance: Array) -> Array:
-    """Average the softmax of f over f ~ N(mean, covariance), for many Gaussians.
+    """Average the softmax of f (m, C) over Gaussians of mean (m, C) and covariance (m, C, C).
 
-    Parameters
-    ----------
-    mean : ndarray of shape (m, C)
-        Of the latent values, in logits.
-    covariance : ndarray of shape (m, C, C)
-        Positive semidefinite to rounding.
-
-    Returns
-    -------
-    ndarray of shape (m, C)
-        Rows sum to one. Two classes: as `expected_logistic`, error at most 7e-7. More: 256
-        scrambled Sobol points, the same for every Gaussian. At standard deviations of 1, 3 and 10
-        logits the root mean square of the error is 2e-4, 7e-4, 2e-3 for three classes, and 6e-4,
-        3e-3, 6e-3 for six.
+    In logits; the covariance is positive semidefinite to rounding. Two classes: as
+    `expected_logistic`, error at most 7e-7. More: 256 scrambled Sobol points, the same for every
+    Gaussian. At standard deviations of 1, 3 and 10 logits the root mean square of the error is
+    2e-4, 7e-4, 2e-3 for three classes, and 6e-4, 3e-3, 6e-3 for six.
     """
     return softmax_average(covariance, _N_NORMALS)(mean)
 
@@ -399,8 +346,6 @@ def expected_softmax(mean: Array, covariance: Array) -> Array:
 def softmax_average(covariance: Array, n_normals: int) -> Callable[[Array], Array]:
     """Return the function of means (m, C) that averages by ``n_normals`` points, a power of two.
 
-    Notes
-    -----
     A common shift of all classes changes nothing, so that only C - 1 contrasts are drawn, by the
     symmetric root of their covariance: it is continuous in the covariance.
     """
