@@ -422,27 +422,13 @@ class FunctionDraws:
         return np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T)
 
     def sample(self, rng: np.random.Generator, X: Array, n_draws: int) -> Array:
-        """Draw new targets at rows X (m, d) from one function a draw, shape (n_draws, m).
-
-        The joint covariance of old and new targets is factorised: with L22 the last block of its
-        factor, L22 L22' is the covariance of the new ones given the old. Cost O((n + m)^3) for
-        each draw of the hyperparameters that is met.
-        """
-        n_total = len(self.theta)
-        chosen = (
-            rng.integers(n_total, size=n_draws)
-            if self.weights is None
-            else rng.choice(n_total, size=n_draws, p=self.weights)
-        )
-        noise = rng.standard_normal((n_draws, len(X)))
-        n, together, scratch = len(self.X), np.vstack([self.X, X]), Workspace()
-        drawn = np.empty((n_draws, len(X)))
+        """Draw new targets at rows X (m, d) from one function a draw, shape (n_draws, m)."""
+        chosen = rng.choice(len(self.theta), size=n_draws, p=self.weights)
+        noise, drawn = rng.standard_normal((n_draws, len(X))), np.empty((n_draws, len(X)))
+        scratch = Workspace()
         with one_blas_thread():
             for i in np.unique(chosen):
-                theta = self.theta[i]
-                K = self.kernel.gram(theta, together, out=scratch.take("gram", len(together)))
-                mean = (K[n:, :n] + self.intercept_variance) @ self.dual_coef[i]
-                L = np.tril(self._factor(i, K, scratch)[n:, n:])
+                mean, L = self._new_targets(i, X, scratch)
                 mine = chosen == i
                 drawn[mine] = mean + noise[mine] @ L.T
         if self.kinds_of_noise is not None:  # of which the factors have the narrowest
@@ -462,6 +448,17 @@ class FunctionDraws:
         prior = self.kernel.gram(self.theta[i], X) + self.intercept_variance
         V, *W = _whitened(factors, cross)
         return cross @ self.dual_coef[i], prior - (V.T @ V - sum(w.T @ w for w in W))
+
+    def _new_targets(self, i: int, X: Array, scratch: Workspace) -> tuple[Array, Array]:
+        """Mean (m,) of new targets by draw ``i``, and the lower factor of their covariance.
+
+        The joint covariance of old and new targets is factorised: with L22 the last block of its
+        factor, L22 L22' is the covariance of the new ones given the old. Cost O((n + m)^3).
+        """
+        n, together = len(self.X), np.vstack([self.X, X])
+        K = self.kernel.gram(self.theta[i], together, out=scratch.take("gram", len(together)))
+        mean = (K[n:, :n] + self.intercept_variance) @ self.dual_coef[i]
+        return mean, np.tril(self._factor(i, K, scratch)[n:, n:])
 
     def _cross(self, theta: Array, X: Array) -> Array:
         """Covariance of the function at rows X (m, d) and at the training rows, (m, n)."""
@@ -559,22 +556,14 @@ class InducedDraws(FunctionDraws):
     factors: Array = field(default_factory=lambda: np.empty((0, 0)))
     scales: Array = field(default_factory=lambda: np.empty(0))
 
-    def sample(self, rng: np.random.Generator, X: Array, n_draws: int) -> Array:
-        """Draw new targets at rows X (k, d) from one function a draw, shape (n_draws, k)."""
-        chosen = rng.choice(len(self.theta), size=n_draws, p=self.weights)
-        noise, drawn = rng.standard_normal((n_draws, len(X))), np.empty((n_draws, len(X)))
-        scratch = Workspace()
-        with one_blas_thread():
-            for i in np.unique(chosen):
-                cross = self._cross(self.theta[i], X)
-                V, W = _whitened(self._factors(i, scratch), cross)
-                C = self.kernel.gram(self.theta[i], X) + self.intercept_variance
-                C += W.T @ W - V.T @ V
-                C.flat[:: len(X) + 1] += self.noise_variance[i]
-                add_nugget(C)
-                mine = chosen == i
-                drawn[mine] = cross @ self.dual_coef[i] + noise[mine] @ np.tril(factorise(C.T)).T
-        return drawn
+    def _new_targets(self, i: int, X: Array, scratch: Workspace) -> tuple[Array, Array]:
+        cross = self._cross(self.theta[i], X)
+        V, W = _whitened(self._factors(i, scratch), cross)
+        C = self.kernel.gram(self.theta[i], X) + self.intercept_variance
+        C += W.T @ W - V.T @ V
+        C.flat[:: len(X) + 1] += self.noise_variance[i]
+        add_nugget(C)
+        return cross @ self.dual_coef[i], np.tril(factorise(C.T))
 
     def _factors(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
         K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", len(self.X)))

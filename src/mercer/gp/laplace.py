@@ -47,7 +47,7 @@ from mercer.gp.loops import (
 from mercer.gp.softmax import (
     POLISHED,
     Curvature,
-    SoftmaxFit,
+    LaplaceFit,
     correction_at,
     curvature,
     expected_softmax,
@@ -88,24 +88,6 @@ Array = NDArray[np.float64]
 _NEAR = 2e-4  # in logits: how closely a mode is sought where only the evidence is wanted
 
 
-@dataclass(frozen=True)
-class LaplaceFit:
-    """Mode and evidence for one Gram matrix, with what its gradient and predictions need.
-
-    ``log_evidence`` is eq. (10), in nats; ``f`` (n,) the mode, in logits, ``a`` (n,) K^-1 f, y - pi
-    there; K q is the first-order step from the mode to the mean of the posterior; ``gain`` (n,) is
-    1 - diag B^-1, the variance of Laplace's posterior of f, times W; ``adjoint`` (n, n) is the
-    symmetric matrix A with d log Z = sum A_ij dK_ij.
-    """
-
-    log_evidence: float
-    a: Array
-    q: Array
-    f: Array
-    gain: Array
-    adjoint: Array
-
-
 def fit_laplace(
     K: Array, y: Array, scratch: Array | None = None, near: Array | None = None
 ) -> LaplaceFit:
@@ -132,7 +114,7 @@ def fit_laplace(
     q = s2 - root_weights * symmetric_product(inverse, root_weights * (K @ s2))
     adjoint = inverse.T
     evidence_adjoint(adjoint, root_weights, a, q)
-    return LaplaceFit(float(log_evidence), a, q, f, gain, adjoint)
+    return LaplaceFit(float(log_evidence), a, q, f, adjoint, gain)
 
 
 def laplace_evidence(
@@ -365,7 +347,7 @@ class HyperparameterPosterior:
             "dual_correction": self._correction(point),
         }
 
-    def _fit(self, K: Array, near: Array | None) -> LaplaceFit | SoftmaxFit:
+    def _fit(self, K: Array, near: Array | None) -> LaplaceFit:
         if self.n_functions == 1:
             return fit_laplace(K[0], self.Y, self.scratch()[0], near)
         return fit_softmax(K, self.Y, (self.scratch(), self.scratch("products")), near)

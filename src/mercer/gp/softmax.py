@@ -107,11 +107,14 @@ class Curvature:
 
 
 @dataclass(frozen=True)
-class SoftmaxFit:
-    """Mode and evidence for the Gram matrices, with what gradients and predictions need.
+class LaplaceFit:
+    """Mode and evidence for Gram matrices, with what their gradient and predictions need.
 
-    As `LaplaceFit`: ``f``, ``a`` and ``q`` are (C, n), and ``adjoint`` (C, n, n), or (1, n, n) for
-    a shared Gram matrix, holds the symmetric matrices A_c with d log Z = sum_c <A_c, dK_c>.
+    ``log_evidence`` is eq. (10), in nats; ``f`` the mode, in logits, ``a`` K^-1 f, targets less
+    probabilities there; K q is the first-order step from the mode to the mean of the posterior:
+    (n,) or (C, n) each. ``adjoint`` (n, n), (C, n, n), or (1, n, n) for a shared Gram matrix, holds
+    the symmetric matrices A_c with d log Z = sum_c <A_c, dK_c>. Of two classes ``gain`` (n,) is
+    1 - diag B^-1, the variance of Laplace's posterior of f, times W.
     """
 
     log_evidence: float
@@ -119,6 +122,7 @@ class SoftmaxFit:
     q: Array
     f: Array
     adjoint: Array
+    gain: Array | None = None
 
 
 def fit_softmax(
@@ -126,7 +130,7 @@ def fit_softmax(
     Y: Array,
     scratch: tuple[Array, Array] | None = None,
     near: Array | None = None,
-) -> SoftmaxFit:
+) -> LaplaceFit:
     """Find the mode for Gram matrices K and one-hot targets Y (C, n), and the log evidence.
 
     K is (C, n, n), one for each class, or (1, n, n), one that all share. Of ``scratch``, two arrays
@@ -148,7 +152,7 @@ def fit_softmax(
     s2, q = first_order_step(K, factors, proba, products)
     log_det = factors.log_det - float(np.sum(s2 * (f - factor_f)))
     log_evidence = softmax_log_likelihood(Y, f) - 0.5 * float(np.sum(a * f)) - log_det
-    return SoftmaxFit(log_evidence, a, q, f, _adjoint(len(K), factors, products, a, q))
+    return LaplaceFit(log_evidence, a, q, f, _adjoint(len(K), factors, products, a, q))
 
 
 def softmax_evidence(

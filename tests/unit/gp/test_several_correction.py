@@ -9,7 +9,7 @@ from scipy.special import softmax
 from mercer.gp import laplace as binary
 from mercer.gp.laplace import fit_laplace
 from mercer.gp.softmax import (
-    SoftmaxFit,
+    LaplaceFit,
     curvature,
     damped_correction,
     expected_softmax,
@@ -20,7 +20,7 @@ from support.gp_cases import plain_gram, problem
 from support.softmax_cases import classes, grams, targets
 
 
-def parts(K: np.ndarray, Y: np.ndarray) -> tuple[SoftmaxFit, np.ndarray, np.ndarray]:
+def parts(K: np.ndarray, Y: np.ndarray) -> tuple[LaplaceFit, np.ndarray, np.ndarray]:
     """The fit, covariances of the rows, and K q."""
     fit = fit_softmax(K, Y)
     factors = curvature(K, softmax(fit.f, axis=0), np.empty((len(Y), *K.shape[1:])))
