@@ -16,7 +16,8 @@ from scipy.special import log_expit
 
 from mercer.spectral import class_sampler
 from mercer.spectral.class_model import CLASSES, ClassLaw, ClassState, logistic_coefficients
-from mercer.spectral.class_sampler import ClassSampler, JointSampler, LogisticRidgeDensity
+from mercer.spectral.class_sampler import ClassSampler, JointSampler
+from mercer.spectral.model import RidgeDensity
 from mercer.spectral.rows import MemoryRows, weighted_products
 from mercer.spectral.sampler import decide, join
 from support.spectral_cases import plain_design
@@ -219,8 +220,8 @@ def keep_the_sines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forget_the_jacobian(monkeypatch: pytest.MonkeyPatch) -> None:
     """The slice is on log ridge, the density that of the ridge."""
-    density = LogisticRidgeDensity.__call__
-    monkeypatch.setattr(LogisticRidgeDensity, "__call__", lambda self, x: density(self, x) - x)
+    density = RidgeDensity.__call__
+    monkeypatch.setattr(RidgeDensity, "__call__", lambda self, x: density(self, x) - x)
 
 
 MUTANTS = [

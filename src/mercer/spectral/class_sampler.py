@@ -28,12 +28,13 @@ from mercer.spectral.class_model import (
     newton,
     signs_of,
 )
-from mercer.spectral.loops import move_jointly, select, tridiagonal_evidence
+from mercer.spectral.loops import move_jointly, select
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import (
     RIDGE_LIMITS,
     GammaPrior,
     Probe,
+    RidgeDensity,
     draw_ridge,
     lowest_ridge,
     one_of,
@@ -250,44 +251,15 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
         )
 
 
-# The density of the ridge of one stick given Polya-Gamma variables, coefficients integrated out.
-#
-# As `mercer.spectral.model`, with noise of variance 1.
-
-
-@dataclass(frozen=True, eq=False)
-class LogisticRidgeDensity:
-    """Log posterior density of log ridge, up to a constant.
-
-    ``diagonal`` and ``off`` are tridiagonal T = Q'AQ, ``b`` is Q'c, with A and c what is left
-    of Phi' Omega Phi and Phi' kappa once the linear part is eliminated.
-    """
-
-    diagonal: Array
-    off: Array
-    b: Array
-    prior: GammaPrior
-    lowest: float
-
-    def __call__(self, log_ridge: float) -> float:
-        """Evaluate at one value; minus infinity below ``lowest`` or beyond `RIDGE_LIMITS`."""
-        ridge = math.exp(log_ridge)
-        if not self.lowest <= ridge <= RIDGE_LIMITS[1]:
-            return -math.inf
-        log_det, quadratic = tridiagonal_evidence(self.diagonal, self.off, self.b, ridge)
-        if not (math.isfinite(log_det) and math.isfinite(quadratic)):
-            return -math.inf
-        evidence = 0.5 * (quadratic - log_det + len(self.diagonal) * log_ridge)
-        return float(evidence + self.prior.shape * log_ridge - self.prior.rate * ridge)
-
-
 def logistic_ridge_density(
     gram: Array, linear_precisions: Array, prior: GammaPrior, n_rows: int
-) -> LogisticRidgeDensity:
-    """Prepare the density of the ridge from [Phi, H, z]' Omega [Phi, H, z]."""
-    diagonal, off, b, _ = reduce_products(gram, linear_precisions)
-    lowest = lowest_ridge(n_rows)
-    return LogisticRidgeDensity(diagonal, off, b[0], prior, lowest)
+) -> RidgeDensity:
+    """Prepare the density of one stick's ridge from [Phi, H, z]' Omega [Phi, H, z].
+
+    Omega are Polya-Gamma variables, that are given; coefficients are integrated out.
+    """
+    reduced = reduce_products(gram, linear_precisions)
+    return RidgeDensity(*reduced, None, 0.0, prior, lowest_ridge(n_rows))
 
 
 # Warm-up of chains of classes: the step of the proposals, and that of the trajectories.

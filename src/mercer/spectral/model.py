@@ -263,14 +263,15 @@ class RidgeDensity:
 
     ``diagonal`` and ``off`` are tridiagonal T = Q'AQ, ``b`` (q, 2 M) is Q'c, with A, c and
     ``target`` (q,) what is left of Phi'Phi, Phi'y and y'y of each output once the linear part is
-    eliminated; ``shape`` and ``rate`` are a_n and b_0.
+    eliminated; ``shape`` and ``rate`` are a_n and b_0. The shape is None where the variance of the
+    noise is 1, as given Polya-Gamma variables.
     """
 
     diagonal: Array
     off: Array
     b: Array
     target: Array
-    shape: float
+    shape: float | None
     rate: float
     prior: GammaPrior
     lowest: float
@@ -283,12 +284,16 @@ class RidgeDensity:
         total = 0.0
         for b, target in zip(self.b, self.target, strict=True):
             log_det, quadratic = tridiagonal_evidence(self.diagonal, self.off, b, ridge)
+            if self.shape is None:
+                total += 0.5 * (quadratic - log_det + len(self.diagonal) * log_ridge)
+                continue
             noise_rate = self.rate + 0.5 * (target - quadratic)
             if not (noise_rate > 0.0 and math.isfinite(log_det)):
                 return -math.inf
             evidence = -0.5 * log_det - self.shape * math.log(noise_rate)
             total += evidence + 0.5 * len(self.diagonal) * log_ridge
-        return float(total + self.prior.shape * log_ridge - self.prior.rate * ridge)
+        value = float(total + self.prior.shape * log_ridge - self.prior.rate * ridge)
+        return value if math.isfinite(value) else -math.inf
 
 
 def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) -> RidgeDensity:
