@@ -1,4 +1,7 @@
-"""Laplace's approximation for a binary GP classifier: mode, log evidence and its adjoint.
+"""GP classification by Laplace's approximation: modes of two classes, posterior, predictions.
+
+Modes of several classes are those of `mercer.gp.softmax`; the posterior of the hyperparameters and
+what draws of it say of new rows are of two classes or of several.
 
 **Target.** Psi(f) = log p(y | f) + log p(f) has its maximum at f = K a with a = y - pi(f)
 (eqs. 5 to 7); with W = diag(pi (1 - pi)) and B = I + W^.5 K W^.5 = L L' there (eq. 10)
