@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 from threadpoolctl import threadpool_limits
 
 import mercer
-from mercer.errors import MercerWarning, ModelFileError, NumericalError, UsageError
+from mercer.errors import DataError, MercerWarning, ModelFileError, NumericalError, UsageError
 from mercer.posterior.container import read_container, write_container
 from mercer.posterior.draws import stacking_weights
 from mercer.posterior.predictive import Contamination, LawMixture, NormalMixture, StudentMixture
@@ -39,6 +39,7 @@ from mercer.stacking.members import (
     Trees,
     WeightsPosterior,
     draw_weights,
+    rows_by_member,
     weights_of,
     with_targets,
 )
@@ -382,8 +383,43 @@ def test_rows_of_a_group_are_held_out_together(given: str) -> None:
     assert (np.bincount(fitted._fold) % 4 == 0).all()
     with pytest.raises(UsageError, match="80 rows, but 3 entries of groups"):
         model.fit(X, y, groups=[1, 2, 3])
+    for gaps in (np.array(["a", None] * 40, dtype=object), pandas.array([pandas.NA, "a"] * 40)):
+        with pytest.raises(DataError, match="groups must be all numbers or all text"):
+            model.fit(X, y, groups=gaps)
     assert "found 1 group" in model.fit(X, y, groups=np.zeros(80)).notes_[0]
     assert set(model.weights_.values()) == {0.5}
+
+
+def test_a_gap_is_told_by_groups_and_not_by_rows(tmp_path: Path) -> None:
+    """Rows that are there five times tell a gap no better than once; a file and a fold know them.
+
+    Then sums over groups are five times a row, and the standard error is that of the rows alone.
+    """
+    X, y = line(40)
+    X, y, groups = (np.repeat(each, 5, axis=0) for each in (X, y, np.arange(40) + 7))
+    fitted = MercerRegressor(models="boosting,basis", **QUICK).fit(X, y, groups=groups)
+    table = fitted.comparison_
+    *said, mixed = -rows_by_member(fitted._scores, fitted._fold)
+    once = np.unique(fitted._groups, return_index=True)[1]
+    assert len(once) == 40
+    for name, own in zip(fitted.posterior_.labels["weight"], said, strict=True):
+        expected = (own - mixed)[once].std(ddof=1) / np.sqrt(40)
+        row = table.column("model").index(name)
+        assert table.column("gap_error")[row] == pytest.approx(expected)
+    fitted.save(tmp_path / "m.mercer")
+    assert str(mercer.load(tmp_path / "m.mercer").comparison_) == str(table)
+    part = clone(fitted)
+    part._nearby = fitted._left
+    part.fit(X[:100], y[:100], groups=groups[:100])
+    assert len(np.unique(part._groups)) == 20
+
+
+def test_all_rows_but_one_in_a_group_tell_no_weights() -> None:
+    X, y = line()
+    groups = np.arange(len(y)) == 3
+    fitted = MercerRegressor(models="boosting,basis", **QUICK).fit(X, y, groups=groups)
+    assert list(fitted.weights_.values()) == [0.5, 0.5]
+    assert "too few rows to hold any out" in fitted.notes_[0]
 
 
 def test_groups_reach_the_members_that_hold_rows_out() -> None:
@@ -599,8 +635,9 @@ def test_rows_with_equal_inputs_are_told_apart() -> None:
     part.fit(X[:60], y[:60])
     assert part._scores.shape == (2, 60)
     labels = [int.from_bytes(key[16:], "little") for key in whole._left.keys]
-    known = StackLeft(("m",), whole._left.keys, np.array([labels], dtype=float), whole._fold, {})
-    found, _ = known.chosen(with_targets([row.tobytes() for row in X[:60]], y[:60]), ("m",))
+    scores = np.array([labels], dtype=float)
+    known = StackLeft(("m",), whole._left.keys, scores, whole._fold, np.arange(120), {})
+    found, *_ = known.chosen(with_targets([row.tobytes() for row in X[:60]], y[:60]), ("m",))
     assert found.sum() == y[:60].sum()
 
 

@@ -102,8 +102,11 @@ def number_groups(groups: Any) -> Rows | None:
     """Number the groups that rows come in, shape (n,); None where they come in none."""
     if groups is None:
         return None
-    checked = check_array(groups, ensure_2d=False, dtype=None, input_name="groups")
-    return np.asarray(np.unique(checked, return_inverse=True)[1].reshape(-1), dtype=np.int64)
+    try:
+        checked = check_array(groups, ensure_2d=False, dtype=None, input_name="groups")
+        return np.asarray(np.unique(checked, return_inverse=True)[1].reshape(-1), dtype=np.int64)
+    except TypeError:  # they cannot be sorted
+        raise DataError("groups must be all numbers or all text, and none missing") from None
 
 
 def fit_groups(model: Any, groups: Rows | None) -> dict[str, Rows]:

@@ -62,6 +62,7 @@ from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, Task
 from mercer.models import ModelEntry
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Table
+from mercer.posterior.evaluation import clustered_error
 from mercer.posterior.predictive import LawMixture
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import check_arrays
@@ -144,7 +145,7 @@ class _Stack(KernelEstimator):
         learned = self._learn(task, members, known, options)
         kept, more = self._kept(learned)
         if known is not None:
-            scores, fold = known.chosen(with_targets(keys, codes), [each.name for each in kept])
+            held_out = known.chosen(with_targets(keys, codes), [each.name for each in kept])
         else:
             held = [test for _, test in pairs if kept[0].scores is not None]
             rows = np.concatenate(held) if held else np.zeros(0, dtype=np.int64)
@@ -153,10 +154,11 @@ class _Stack(KernelEstimator):
             scores = scores.reshape(len(kept), len(rows))
             keys = with_targets([keys[i] for i in rows], codes[rows])
             lefts = {each.name: getattr(each.estimator, "_left", None) for each in kept}
-            self._left = StackLeft(tuple(lefts), keys, scores, fold, lefts)
+            held_out = scores, fold, rows if groups is None else groups[rows]
+            self._left = StackLeft(tuple(lefts), keys, *held_out, lefts)
         names = tuple(each.name for each in kept)
-        self._put({each.name: each.estimator for each in kept}, scores, fold)
-        sampled = draw_weights(scores, self._weights, names, options)
+        self._put({each.name: each.estimator for each in kept}, *held_out)
+        sampled = draw_weights(self._scores, self._weights, names, options)
         self.posterior_, self.diagnostics_ = sampled.draws, diagnose(sampled.draws)
         self.seconds_ = {each.name: each.seconds for each in kept}
         own = [f"{name}: {line}" for name, line in said_of(self.members_, self.weights_)]
@@ -219,12 +221,12 @@ class _Stack(KernelEstimator):
         """Choose the folds: training and held-out rows of each, and a note."""
         is_classes, rng = self._task.is_stratified, stream(entropy, "stacking", 0)
         try:
-            if len(codes) < 3:
-                raise DataError("too few rows to hold any out")
             found = folds(codes, self.n_folds, rng, groups, is_classification=is_classes)
+            pairs = tuple(pair for pair in found.pairs if len(pair[1]))
+            if min(len(train) for train, _ in pairs) < 2:
+                raise DataError("too few rows to hold any out")
         except DataError as error:
             return (), f"all members have equal weights: {error}"
-        pairs = tuple(pair for pair in found.pairs if len(pair[1]))
         return pairs, f"weights: {found.note}" if found.note else ""
 
     def _members(
@@ -303,10 +305,11 @@ class _Stack(KernelEstimator):
         check_count("n_folds", self.n_folds, 2)
         return self._common(self.checkpoint)
 
-    def _put(self, members: dict[str, Any], scores: Array, fold: Rows) -> None:
+    def _put(self, members: dict[str, Any], scores: Array, fold: Rows, groups: Rows) -> None:
         """Set the attributes that members and their scores make."""
         own = weights_of(scores)
         self._weights, self._scores, self._fold = own, scores, fold
+        self._groups = np.unique(groups, return_inverse=True)[1]
         order = np.argsort(-own, kind="stable")
         names = list(members)
         self.members_ = {names[k]: members[names[k]] for k in order}
@@ -320,7 +323,7 @@ class _Stack(KernelEstimator):
 
         Log scores are means over held-out rows, in nats, the lower the better; those of the stack
         have the weights of the other folds. ``gap`` is how far a member is behind the stack, with
-        the standard error of that, rows paired.
+        the standard error of that, rows paired, those of a group together.
         """
         check_is_fitted(self)
         names = list(self.posterior_.labels["weight"])
@@ -334,7 +337,7 @@ class _Stack(KernelEstimator):
             if m > 1:
                 behind = said[name] - mixed
                 score, gap = float(said[name].mean()), float(behind.mean())
-                error = float(behind.std(ddof=1) / math.sqrt(m))
+                error = clustered_error(behind, self._groups)
             own = (score, gap, error, self.seconds_[name])
             rows.append((name, weight, lower[name], upper[name], *own))
         total = sum(self.seconds_.values())
@@ -388,7 +391,7 @@ class _Stack(KernelEstimator):
             )
             arrays |= {f"members/{i}/{key}": column for key, column in own.arrays.items()}
         values["noise_std"] = getattr(self, "noise_std_", None)
-        arrays |= {"scores": self._scores, "fold": self._fold}
+        arrays |= {"scores": self._scores, "fold": self._fold, "groups": self._groups}
         params = json_params(self.get_params(deep=False))
         if not isinstance(self.models, str):
             given = {name: each for name, each in by_name(self.models).items() if name in names}
@@ -401,6 +404,7 @@ class _Stack(KernelEstimator):
         model = cls(**parts.params)
         model._check_arguments()
         values, arrays = parts.fields, parts.arrays
+        arrays = {"groups": np.arange(arrays["scores"].shape[-1]), **arrays}  # older files: none
         STACK_FIELDS.check(values, "fields", {})
         common = restore_common(parts)
         common.put_into(model)
@@ -411,6 +415,7 @@ class _Stack(KernelEstimator):
         scores = {
             "scores": Rule((len(names), "m"), least=-1e15, most=1e15),
             "fold": Rule(("m",), "int", 0, most=10**6),
+            "groups": Rule(("m",), "int", 0, below="m"),
             "draws/weight": Rule(("n_chains", "n_draws", len(names)), least=0.0, most=1.0),
         }
         check_arrays(arrays, scores, {})
@@ -423,7 +428,7 @@ class _Stack(KernelEstimator):
         model.seconds_ = {each["name"]: float(each["seconds"]) for each in listed}
         if values.get("noise_std") is not None:
             model.noise_std_ = float(values["noise_std"])
-        model._put(members, arrays["scores"], arrays["fold"])
+        model._put(members, arrays["scores"], arrays["fold"], arrays["groups"])
         return model
 
     def _member_from(self, listed: Mapping[str, Any], i: int, arrays: Arrays) -> Any:

@@ -329,10 +329,11 @@ class StackLeft:
     keys: tuple[bytes, ...]  # of the rows that the scores are of, `with_targets`
     scores: Array  # (K, m)
     fold: Rows  # (m,)
+    groups: Rows  # (m,), alike where rows may be
     members: Mapping[str, Any]
 
-    def chosen(self, keys: Sequence[bytes], names: Sequence[str]) -> tuple[Array, Rows]:
-        """Scores of these rows and members alone, and the folds of the rows.
+    def chosen(self, keys: Sequence[bytes], names: Sequence[str]) -> tuple[Array, Rows, Rows]:
+        """Scores of these rows and members alone, and the folds and groups of the rows.
 
         Of rows that are equal there are as many as are given.
         """
@@ -341,7 +342,7 @@ class StackLeft:
         for i, key in enumerate(self.keys):
             mine[i], own[key] = own[key] > 0, own[key] - 1
         kept = [self.names.index(name) for name in names]
-        return self.scores[kept][:, mine], self.fold[mine]
+        return self.scores[kept][:, mine], self.fold[mine], self.groups[mine]
 
 
 def with_targets(keys: Sequence[bytes], codes: NDArray[Any]) -> tuple[bytes, ...]:
