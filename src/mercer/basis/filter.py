@@ -337,7 +337,7 @@ class Filter:
         slot = self.reservoir.slot(state.n_seen - 1)
         if slot is not None:
             state = self._offered(rng, state, slot, x)
-        return self._discounted(self._moved(rng, state)), seen
+        return self.discounted(self._moved(rng, state)), seen
 
     def _first_particles(self, rng: np.random.Generator) -> Particles:
         N, k_max = self.n_particles, self.sets.largest
@@ -369,10 +369,11 @@ class Filter:
             return state
         return _drawn_anew(rng, state, ess, self.scheme)
 
-    def _discounted(self, state: State) -> State:
+    def discounted(self, state: State) -> State:
         """Multiply the sums by the retention of the next rows, and weigh by the ratio of targets.
 
-        These are those of a block, at its start; the next one alone where a block loses half.
+        These are those of a block, at its start; the next one alone where a block loses half. The
+        arrays of ``state`` are used up.
         """
         n_rows = self.schedule.rows_in_block(state.n_seen)
         if self.retention**n_rows < _LEAST_LEFT:

@@ -200,7 +200,8 @@ class LengthScaleGrid:
 
 def n_linear(linear_part: bool | int, d: int) -> int:
     """Return how many of d inputs the mean is linear in."""
-    return d if linear_part is True else min(int(linear_part), d)
+    is_flag = isinstance(linear_part, (bool, np.bool_))
+    return d * int(linear_part) if is_flag else min(int(linear_part), d)
 
 
 def _within(X: Array) -> Array:

@@ -5,6 +5,7 @@ The file holds the buffered rows, standardised, and rows held back as they came.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -290,6 +291,14 @@ def restore(parts: ModelParts, model: Any, common: CommonArguments) -> None:
     model._last_densities = numbers_of(arrays, "log_predictive", 1).tolist()
 
 
+def _caught_up(filter_: AnyFilter, state: State) -> State:
+    """Discount the sums of a file of before, where this was done once the next row came."""
+    last = (state.n_seen - 1) % len(state.rows.y)
+    if isinstance(filter_, PrintedFilter) or state.rows.age[last] < state.n_discounts:
+        return state
+    return filter_.discounted(state)
+
+
 def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> None:
     d = len(learner.names)
     standardizer = restore_standardizer(arrays, {"d": d})
@@ -319,6 +328,8 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
         arrays.setdefault(f"state/filters/{name}/is_kept", each.is_kept)  # a file of before
     state = ensemble.copied(unpack(template, arrays, "state"))
     check_ensemble(state, template, ensemble.filters, learner.settings)
+    names = zip(state.filters, ensemble.filters, strict=True)
+    state = replace(state, filters={n: _caught_up(f, state.filters[n]) for n, f in names})
     scales = Scales(standardizer, target)
     learner.running = Running(scales, ensemble, state, generator_from_json(values["rng"]))
 

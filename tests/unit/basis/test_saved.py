@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mercer
+from mercer.basis.filter import Filter
 from mercer.posterior.container import read_container
 from support.basis_streams import STREAMS, bits, make_stream, small
 from support.mangled import Change, set_array, set_field, taken
@@ -36,6 +37,24 @@ def test_a_stream_that_was_saved_goes_on_to_the_bit(
         np.testing.assert_array_equal(
             getattr(resumed, name)(*arguments), getattr(unbroken, name)(*arguments)
         )
+
+
+@pytest.mark.parametrize("forgetting", [0.97, (1.0, 0.6)])
+@pytest.mark.parametrize("n", [30, 40])
+def test_a_file_of_before_is_discounted_for_the_next_row(
+    forgetting: Any, n: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums in it had lost nothing since the last row: that came with the next one."""
+    model = small(forgetting=forgetting).partial_fit(X[:n], Y[:n])
+    before = small(forgetting=forgetting).partial_fit(X[: n - 1], Y[: n - 1])
+    monkeypatch.setattr(Filter, "discounted", lambda self, state: state)
+    before.partial_fit(X[n - 1 : n], Y[n - 1 : n]).save(tmp_path / "m.mercer")
+    monkeypatch.undo()
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.predict(X, True), model.predict(X, True))
+    for each in (again, model):
+        each.partial_fit(X[n:], Y[n:])
+    assert bits(again) == bits(model)
 
 
 def test_what_is_written_comes_back(tmp_path: Path) -> None:
