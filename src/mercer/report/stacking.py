@@ -58,8 +58,8 @@ def sections(estimator: Any) -> tuple[Section, ...]:
         way = "behind" if best[5] >= 0.0 else "ahead of"
         text.append(
             f"By itself {best[0]} scores best on held-out rows; it is {number(abs(best[5]))} nats "
-            f"a row {way} the stack, with a standard error of {number(best[6])} (rows paired, groups "
-            "taken whole). The stack is scored fold by fold, with the weights of the other folds."
+            f"a row {way} the stack, with a standard error of {number(best[6])} (rows paired, "
+            "groups whole). The stack is scored fold by fold, with the weights of the other folds."
         )
     caption = (
         "The members: weight with its central 90 %, mean log score of held-out rows (nats, the "
