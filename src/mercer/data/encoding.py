@@ -521,7 +521,7 @@ class Encoder:
                 words += f", and the column is {_kind_words(column)}"
             row, reason = stray_text(column) or (row, words)
             raise DataError(f"{frame.place(row, code.name)}: {reason}")
-        _refuse_infinite(frame, column)
+        refuse_infinite(frame, column)
         if code.kind == "boolean":
             odd = ~np.isin(column.values, (0.0, 1.0)) & ~column.is_missing
             if odd.any():
@@ -628,7 +628,7 @@ def _read_written(frame: Frame, column: Column, written: CellFormat) -> Column:
                 f"{frame.place(row, column.name)}: the model needs {written.words} here, and the "
                 f"column is {_kind_words(column)}; write it as in training"
             )
-    _refuse_infinite(frame, column)
+    refuse_infinite(frame, column)
     return column
 
 
@@ -646,12 +646,13 @@ def _refuse_unusable(frame: Frame, column: Column) -> None:
             f"{where} is {_kind_words(column)}; {LEAVE_OUT}, or turn it into numbers or text first"
         )
     if column.kind == "number":
-        _refuse_infinite(frame, column)
+        refuse_infinite(frame, column)
     if column.kind == "text" and (found := stray_text(column)):
         raise DataError(f"{frame.place(found[0], column.name)}: {found[1]}, or {LEAVE_OUT}")
 
 
-def _refuse_infinite(frame: Frame, column: Column) -> None:
+def refuse_infinite(frame: Frame, column: Column) -> None:
+    """Refuse an infinite number, and say where it is."""
     infinite = np.isinf(column.values)
     if infinite.any():
         raise DataError(

@@ -39,6 +39,7 @@ from mercer.data.encoding import (
     as_levels,
     fit_encoder,
     no_column,
+    refuse_infinite,
 )
 from mercer.data.files import check_path, first_bytes, printable, quoted
 from mercer.data.formats import Dates
@@ -352,7 +353,7 @@ def _encoded(
                 file.write(json.dumps({**found, "sum": seal(found)}).encode())
         for other in path.parent.glob("encoded-*.json"):
             is_old = not other.name.startswith(f"encoded-{content[:16]}-")
-            if is_old and f'"machines": {json.dumps(machines[-1:])}' in other.read_text():
+            if is_old and set(_facts(other).get("machines", ())) <= {machines[-1]}:
                 other.with_suffix(".npy").unlink(missing_ok=True)
                 other.unlink(missing_ok=True)
     for note in found["notes"]:
@@ -401,14 +402,23 @@ def _columns(
     return names, (target,)
 
 
-def _kept(path: Path) -> dict[str, Any] | None:
-    """Read what was encoded before; None where it is not there, or not as it was written."""
+def _facts(path: Path) -> dict[str, Any]:
+    """Read what was learned; nothing where it is not there, or not as it was written."""
     try:
-        found: dict[str, Any] = json.loads(path.with_suffix(".json").read_bytes())
-        is_whole = found.pop("sum") == seal(found) and found["rows"] == sum_contents([path])
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, MercerError):
+        found: dict[str, Any] = json.loads(path.read_bytes())
+        is_whole = found.pop("sum") == seal(found)
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return {}
+    return found if is_whole else {}
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    """Read what was encoded before; None where that is not whole."""
+    found = _facts(path.with_suffix(".json"))
+    try:
+        return found if found["rows"] == sum_contents([path]) else None
+    except (LookupError, MercerError):
         return None
-    return found if is_whole else None
 
 
 @dataclass(frozen=True)
@@ -504,6 +514,11 @@ class _Texts:
 
     def _agree(self, kind: Kind, file: str) -> None:
         """Take what the cells of a file are; refuse another kind than that of those before."""
+        if kind == "other" and self._is_target:
+            raise DataError(
+                f"{printable(file)}, column {quoted(self.name)}: the target is neither numbers nor "
+                "text; turn it into one of them first"
+            )
         if self.kind not in (None, kind):
             raise DataError(
                 f"{printable(file)}, column {quoted(self.name)}: holds {kind}, and {self.kind} in "
@@ -539,7 +554,7 @@ class _Texts:
         )
         cells = column_of_texts(self.name, list(self._counts), is_text=True)
         cells = replace(cells, kind=self.kind or "text")
-        if self._is_guessed or self.kind in ("number", "boolean"):
+        if (self._is_guessed and self.kind != "other") or self.kind in ("number", "boolean"):
             builder = ColumnBuilder(
                 self.name,
                 is_text=False,
@@ -607,6 +622,7 @@ class Learner:
         for text in self._columns.values():
             text.add(frame, chosen)
         for name in self.numbers:
+            refuse_infinite(frame, frame.column(name))
             values = frame.column(name).values
             is_there = ~np.isnan(values)
             self._has_gap[name] |= not is_there.all()

@@ -31,7 +31,7 @@ from mercer.data.frame import (
 )
 from mercer.data.source import RowSource
 from mercer.errors import DataError, DataWarning, UsageError, warn_user
-from mercer.estimation.base import filled, is_dask
+from mercer.estimation.base import filled, is_dask, refuse_times
 
 _MISSING = ("error", "impute", "indicator")
 
@@ -343,6 +343,8 @@ def given_rows(model: Any, X: Any, y: Any) -> RowSource | None:
 
         if y is None:
             raise DataError("fit requires y, the targets or the name of their column; got None")
+        target = X[y] if np.ndim(y) == 0 and y in getattr(X, "columns", ()) else y
+        refuse_times(target, "y")
         encode = getattr(model, "encode", None)
         encoder = TableEncoder() if isinstance(encode, str) else encode
         with _python_words():
@@ -353,7 +355,6 @@ def given_rows(model: Any, X: Any, y: Any) -> RowSource | None:
         rows = _target_last(model, source, source.names[-1])
         if not hasattr(X, "columns"):
             del model.feature_names_in_
-        target = X[y] if np.ndim(y) == 0 else y
         kind = getattr(getattr(target, "dtype", None), "kind", "")
         if kind == "b" and hasattr(model, "predict_proba"):
             model.classes_ = np.array([False, True])

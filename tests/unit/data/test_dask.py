@@ -443,6 +443,8 @@ def test_what_cannot_be_used_is_said_before_any_pass(two_workers: Any) -> None:
     words = dd.from_pandas(pandas.DataFrame({"a": ["x", "y"] * 9, "b": range(18)}), npartitions=2)
     with pytest.raises(DataError, match="column 'a'"):
         RKSRegressor().fit(words, "b")
+    with pytest.raises(DataError, match="y: holds object, not real numbers"):
+        RKSRegressor().fit(words[["b"]], np.array(["x", "y"] * 9, dtype=object))
     with pytest.raises(DataError, match="no column 'c'"):
         fitted(words, "c")
     with pytest.raises(DataError, match="fit requires y"):
@@ -726,6 +728,27 @@ def test_a_partition_of_other_types_is_named_where_there_is_text(
         X = dd.from_map(lambda k: parts[k], [0, 1], meta=frame[:0], enforce_metadata=False)
         with pytest.raises(DataError, match=said):
             cluster.open_collection(X, "code", read=frame_of, encode=mercer.TableEncoder())
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "said"),
+    [
+        ("a", pd.to_timedelta(np.arange(60), "h"), "column 'a' is of type timedelta"),
+        ("a", np.where(np.arange(60) == 30, np.inf, 1.0), r"partition 1, row 1, .*'a': infinite"),
+        ("code", pd.to_timedelta(np.arange(60), "h"), "Input y holds timedelta64.*turn it into"),
+        ("code", pd.Timestamp("2026-01-01") + pd.to_timedelta(8 * np.arange(60), "h"),
+         "Input y holds datetime64.*turn it into"),
+        ("code", pd.Series([[k] for k in range(60)]), "column 'code': the target is neither"),
+    ],
+)  # fmt: skip
+def test_cells_of_a_frame_that_cannot_be_used_are_named(
+    two_workers: Any, column: str, cells: Any, said: str
+) -> None:
+    frame = words(60)[["a", "city", "code"]].assign(**{column: cells})
+    with dask.config.set({"dataframe.convert-string": False}):
+        X = dd.from_map(lambda k: frame[30 * k : 30 * k + 30], [0, 1], meta=frame[:0])
+        with pytest.raises(DataError, match=said):
+            mercer.BaNKClassifier(**SHORT).fit(X, "code")
 
 
 def test_r6_a_checkpoint_of_another_command_is_refused(

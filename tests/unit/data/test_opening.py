@@ -310,7 +310,10 @@ def test_encoded_rows_are_kept_and_follow_their_files(
     assert mercer.data.open(path, **given).digest() == digest
     frame.loc[0, "y"] += 1.0
     frame.to_csv(path, index=False)
+    broken = written.with_name("encoded-broken.json")
+    broken.write_bytes(b"\xff")
     assert mercer.data.open(path, **given).digest() != digest
+    assert not broken.exists()
     assert not written.exists()  # what was made of other contents goes
     with pytest.raises((DataError, StorageError)):
         list(first.blocks(100))
@@ -336,6 +339,14 @@ def test_what_cannot_be_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         mercer.data.open(path, encode="auto", target="Y", **given)
     with pytest.raises(UsageError, match="not 'drop'"):
         mercer.data.open(path, encode=TableEncoder("drop"), target="y", **given)
+    times = pd.DataFrame({"a": ["x", "y"], "y": pd.to_timedelta([1, 2], "h")})
+    times.to_parquet(tmp_path / "times.parquet")
+    with pytest.raises(DataError, match="column 'y': the target is neither numbers nor text"):
+        mercer.data.open(tmp_path / "times.parquet", encode="auto", target="y", **given)
+    endless = tmp_path / "endless.csv"
+    endless.write_text("a,b,y\n" + "x,1,1\n" * 20_000 + "x,inf,1\n")
+    with pytest.raises(DataError, match=r"row 20001 \(line 20002\), column 'b': infinite"):
+        mercer.data.open(endless, encode="auto", target="y", **given)
     monkeypatch.setattr(opening, "_MOST_TEXTS", 20)
     with pytest.raises(DataError, match="'code' has more than 20 different texts, as names of"):
         mercer.data.open(path, encode=TableEncoder("impute"), target="y", **given)
