@@ -519,8 +519,7 @@ def open_collection(
         names, array = _as_array(X, name, client)
     if y is not None:
         if not hasattr(y, "dask"):
-            y = np.asanyarray(y)
-            y = da.from_array(y, chunks=len(y))  # type: ignore[no-untyped-call]
+            y = da.from_array(np.asanyarray(y), chunks=-1)  # type: ignore[no-untyped-call]
         if y.ndim == 1:
             y = y.to_frame() if hasattr(y, "to_frame") else y[:, np.newaxis]
         called = called if called not in names else "target"
