@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import KFold
 
 from mercer.baselines.base import (
     FrequencyMixture,
     FunctionRegressor,
     draw_mixture,
     equations_of,
+    groups_of,
     solve_allowed,
     some_rows,
     typical_distance,
@@ -26,6 +26,7 @@ from mercer.baselines.paths import (
     fitted_values,
     minimise,
     normal_equations,
+    split_rows,
 )
 from mercer.baselines.rfo import checked_counts
 from mercer.estimation.run import check_count, check_positive
@@ -228,13 +229,15 @@ class AlaCarteRegressor(FunctionRegressor):
         self.random_state = random_state
         self.max_seconds = max_seconds
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> AlaCarteRegressor:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> AlaCarteRegressor:
         """Choose the size of the mixture, climb the likelihood, and solve for the coefficients.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         y : array-like of shape (n,)
+        groups : array-like of shape (n,), optional
+            Rows with the same entry are held out together where settings are chosen.
 
         Returns
         -------
@@ -243,7 +246,7 @@ class AlaCarteRegressor(FunctionRegressor):
         self._forget()
         climb, n_rows = self._arguments()
         rows, u = self._checked_numbers(X, y)
-        best = self._choose(climb, rows, u)
+        best = self._choose(climb, rows, u, groups)
         some = some_rows(stream(climb.entropy, "rows", 1), len(u), n_rows)
         Z = self.standardizer_.transform(rows[some])
         evidence, minimum = climb.up(Z, u[some], best, climb.late)
@@ -276,11 +279,11 @@ class AlaCarteRegressor(FunctionRegressor):
         )  # fmt: skip
         return climb, check_count("likelihood_rows", self.likelihood_rows, 2)
 
-    def _choose(self, climb: _Climb, X: Array, u: Array) -> int:
+    def _choose(self, climb: _Climb, X: Array, u: Array, groups: ArrayLike | None) -> int:
         """Cross-validate every size; return the place of the best."""
         some = some_rows(stream(climb.entropy, "rows"), len(u), climb.n_selection_rows)
         Z, v = self.standardizer_.transform(X[some]), u[some]
-        self.cv_errors_ = climb.errors(Z, v)
+        self.cv_errors_ = climb.errors(Z, v, groups_of(groups, len(u), some))
         best = int(np.argmin(self.cv_errors_))
         self.n_components_, self.n_each_ = climb.sizes[best]
         return best
@@ -309,10 +312,10 @@ class _Climb:
         start = evidence.start(distance)
         return evidence, minimise(evidence, start, self.max_iter, deadline, evidence.bounds())
 
-    def errors(self, Z: Array, u: Array) -> Array:
+    def errors(self, Z: Array, u: Array, groups: NDArray[np.int64] | None = None) -> Array:
         """Mean squared errors of the rows held out, one for each size."""
         seed = int(stream(self.entropy, "folds").integers(2**31))
-        folds = list(KFold(min(self.n_folds, len(u)), shuffle=True, random_state=seed).split(Z))
+        folds = split_rows(len(u), self.n_folds, seed, groups)
         squares = np.zeros(len(self.sizes))
         for index in range(len(self.sizes)):
             for train, test in folds:

@@ -52,6 +52,7 @@ from mercer.baselines.paths import (
 from mercer.errors import DataError, NumericalError, UsageError
 from mercer.estimation.base import by_partition, classes_of, encode_classes, filled, is_dask
 from mercer.estimation.run import check_choice, check_count, check_positive
+from mercer.estimation.splits import number_groups
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import entropy_of, stream
 
@@ -120,6 +121,16 @@ class InputEstimator(BaseEstimator):  # type: ignore[misc]
 def some_rows(rng: np.random.Generator, n: int, n_kept: int) -> NDArray[np.int64]:
     """All rows, or a random subset of them in their order."""
     return np.arange(n) if n <= n_kept else np.sort(rng.choice(n, n_kept, replace=False))
+
+
+def groups_of(
+    groups: ArrayLike | None, n: int, rows: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """Number the groups of some of n rows; None where there are none."""
+    numbers = number_groups(groups)
+    if numbers is not None and len(numbers) != n:
+        raise UsageError(f"there are {n} rows, but {len(numbers)} entries of groups")
+    return None if numbers is None else numbers[rows]
 
 
 # Mean and spread of the numbers that a baseline predicts, for targets of any size.
@@ -367,12 +378,18 @@ class RandomFeatureEstimator(InputEstimator, ABC):
         return _Grid(factors, checked_grid("penalties", self.penalties), *self._checked())
 
     def _select(
-        self, grid: _Grid, entropy: int, Z: Array, targets: Array, choose: Callable[..., Selection]
+        self,
+        grid: _Grid,
+        entropy: int,
+        Z: Array,
+        targets: Array,
+        choose: Callable[..., Selection],
+        groups: NDArray[np.int64] | None,
     ) -> Selection:
         """Draw frequencies, and choose their length scale and the penalty on some of the rows."""
         W = self._draw(stream(entropy, "start"), Z)
         seed = int(stream(entropy, "folds").integers(2**31))
-        chosen = choose(W, Z, targets, grid.factors, grid.penalties, grid.n_folds, seed)
+        chosen = choose(W, Z, targets, grid.factors, grid.penalties, grid.n_folds, seed, groups)
         self.cv_errors_, self.length_factor_ = chosen.errors, chosen.factor
         self.frequencies_ = W / chosen.factor
         return chosen
@@ -400,7 +417,9 @@ class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
         self.standardize = standardize
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> RandomFeatureRegressor:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> RandomFeatureRegressor:
         """Draw frequencies, choose length scale and penalty, and solve for the coefficients.
 
         Parameters
@@ -408,6 +427,8 @@ class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
         X : array-like of shape (n, d), Dask array or frame, or rows of `mercer.data.open`
         y : array-like of shape (n,), or str
             Targets; of rows that are opened, the name of their column.
+        groups : array-like of shape (n,), optional
+            Rows with the same entry are held out together where settings are chosen.
 
         Returns
         -------
@@ -426,14 +447,15 @@ class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
         grid = self._grid()
         source = self._source(X, y)
         entropy = entropy_of(self.random_state)
-        some = source.take(some_rows(stream(entropy, "rows"), source.n_rows, grid.n_kept))
+        rows = some_rows(stream(entropy, "rows"), source.n_rows, grid.n_kept)
+        own, some = groups_of(groups, source.n_rows, rows), source.take(rows)
         self._learn_inputs(some[:, :-1])
         scale = TargetScale.of(some[:, -1])
         if scale.std == 0.0:  # of these rows; others may tell more
             scale = replace(scale, std=1.0)
         self._target_scale_ = scale
         Z, u = self.standardizer_.transform(some[:, :-1]), scale.standardise(some[:, -1])
-        chosen = self._select(grid, entropy, Z, u, cross_validate)
+        chosen = self._select(grid, entropy, Z, u, cross_validate, own)
         sums = functools.partial(_sum_equations, self.frequencies_, self.standardizer_, scale)
         allowed = [p for p in grid.penalties if p >= chosen.penalty]
         coef, self.penalty_ = solve_allowed(NormalEquations(*source.total(sums)), allowed)
@@ -547,7 +569,9 @@ class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
         self.standardize = standardize
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> RandomFeatureClassifier:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> RandomFeatureClassifier:
         """Draw frequencies, choose length scale and penalty, and fit the coefficients.
 
         Parameters
@@ -556,6 +580,8 @@ class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
         y : array-like of shape (n,), or str
             Labels of two or more classes, at most 100 unless they are in memory; of rows that are
             opened, the name of their column.
+        groups : array-like of shape (n,), optional
+            Rows with the same entry are held out together where settings are chosen.
 
         Returns
         -------
@@ -574,16 +600,18 @@ class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
         n_classes, entropy = len(values), entropy_of(self.random_state)
         loss = class_loss(n_classes)
 
-        def some(index: int, most: int) -> Array:
-            rows = some_rows(stream(entropy, "rows", index), source.n_rows, most)
-            return source.take(rows)
+        def some(index: int, most: int) -> NDArray[np.int64]:
+            return some_rows(stream(entropy, "rows", index), source.n_rows, most)
 
         def choose(W: Array, Z: Array, targets: Array, *grid: Any) -> Selection:
             return choose_by_log_loss(W, Z, targets, loss, *grid)
 
-        self._learn_inputs(some(1, _ROWS_OF_SCALES)[:, :-1])
+        self._learn_inputs(source.take(some(1, _ROWS_OF_SCALES))[:, :-1])
         split = functools.partial(_split_classes, self.standardizer_, values)
-        self.penalty_ = self._select(grid, entropy, *split(some(0, grid.n_kept)), choose).penalty
+        rows = some(0, grid.n_kept)
+        Z, targets = split(source.take(rows))
+        own = groups_of(groups, source.n_rows, rows)
+        self.penalty_ = self._select(grid, entropy, Z, targets, choose, own).penalty
         n_functions = 1 if n_classes == 2 else n_classes
         coef, found = fit_weights(
             self.frequencies_, source, split, loss, n_functions, self.penalty_

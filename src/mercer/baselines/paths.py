@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 
 from mercer.errors import NumericalError
 from mercer.features.products import FeatureProducts, fill_features
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mercer.data.source import RowSource
 
 Array = NDArray[np.float64]
+Folds = list[tuple[NDArray[np.int64], NDArray[np.int64]]]  # training and held-out rows
 # Standardised inputs (b, d) of some rows, and their targets (b, q).
 Block = tuple[Array, Array]
 Loss = Callable[[Array, Array], tuple[float, Array]]
@@ -206,6 +207,18 @@ def ridge_path(equations: NormalEquations, penalties: Sequence[float]) -> Array:
 # Cross-validation of the common length scale and the ridge penalty, on the same folds for all.
 
 
+def split_rows(
+    n_rows: int, n_folds: int, seed: int, groups: NDArray[np.int64] | None = None
+) -> Folds:
+    """Split rows into folds, whole groups where there are several: training and held-out rows."""
+    n_groups = 0 if groups is None else len(np.unique(groups))
+    if n_groups > 1:
+        whole = GroupKFold(min(n_folds, n_groups), shuffle=True, random_state=seed)
+        return list(whole.split(np.empty(n_rows), groups=groups))
+    folds = KFold(min(n_folds, n_rows), shuffle=True, random_state=seed)
+    return list(folds.split(np.empty(n_rows)))
+
+
 @dataclass(frozen=True, eq=False)
 class Selection:
     """The best of a grid."""
@@ -224,6 +237,7 @@ def cross_validate(
     penalties: Sequence[float],
     n_folds: int,
     seed: int,
+    groups: NDArray[np.int64] | None = None,
 ) -> Selection:
     """Choose a length scale factor and a penalty by the squared errors of K-fold cross-validation.
 
@@ -232,8 +246,7 @@ def cross_validate(
     F^2 + n_folds n_penalties F^3) for each factor. A `NumericalError` if every matrix of the grid
     is singular.
     """
-    folds = KFold(min(n_folds, len(y)), shuffle=True, random_state=seed)
-    parts = [held_out for _, held_out in folds.split(Z)]
+    parts = [held_out for _, held_out in split_rows(len(y), n_folds, seed, groups)]
     errors = np.array([_errors(frequencies / factor, Z, y, parts, penalties) for factor in factors])
     errors[~np.isfinite(errors)] = np.inf
     i, k = divmod(int(np.argmin(errors)), len(penalties))
@@ -349,12 +362,13 @@ def choose_by_log_loss(
     penalties: Sequence[float],
     n_folds: int,
     seed: int,
+    groups: NDArray[np.int64] | None = None,
 ) -> Selection:
     """Choose a length scale factor and a penalty by cross-validated log loss, in nats a row.
 
     ``frequencies`` (F, d) are those of factor 1; targets are (n, q); penalties rise.
     """
-    folds = list(KFold(min(n_folds, len(Z)), shuffle=True, random_state=seed).split(Z))
+    folds = split_rows(len(Z), n_folds, seed, groups)
     errors = np.zeros((len(factors), len(penalties)))
     for i, factor in enumerate(factors):
         W = frequencies / factor

@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-from sklearn.model_selection import GroupKFold, KFold
 from sklearn.preprocessing import StandardScaler
 
 from mercer import baselines
+from mercer.baselines.paths import split_rows
 from mercer.errors import DataError, UsageError
+from mercer.estimation.splits import fit_groups
 from mercer.posterior.predictive import NormalMixture
 
 Array = NDArray[np.float64]
@@ -136,7 +137,7 @@ class ResidualSpread(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target = np.asarray(y, dtype=np.float64)
         if len(target) < 2:
             raise DataError("found 1 sample(s); the spread of residuals needs two")
-        self.regressor_ = clone(self.regressor).fit(X, target)
+        self.regressor_ = self._fitted(X, target, groups)
         self.std_ = max(self._spread(X, target, groups), least_std(target))
         return self
 
@@ -156,15 +157,17 @@ class ResidualSpread(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _left_out(self, X: Array, y: Array, groups: NDArray[Any] | None = None) -> Array:
         """Return residuals of rows left out, fold by fold, until they are enough."""
-        kind, units = (KFold, y) if groups is None else (GroupKFold, np.unique(groups))
-        folds = kind(min(N_FOLDS, len(units)), shuffle=True, random_state=self.seed)
         residuals: list[Array] = []
-        for train, test in folds.split(X, y, groups):
-            fitted = clone(self.regressor).fit(X[train], y[train])
+        for train, test in split_rows(len(y), N_FOLDS, self.seed, groups):
+            own = None if groups is None else groups[train]
+            fitted = self._fitted(X[train], y[train], own)
             residuals.append(y[test] - fitted.predict(X[test]))
             if sum(map(len, residuals)) >= ENOUGH:
                 break
         return np.concatenate(residuals)
+
+    def _fitted(self, X: ArrayLike, y: Array, groups: NDArray[Any] | None) -> Any:
+        return clone(self.regressor).fit(X, y, **fit_groups(self.regressor, groups))
 
     def predict(self, X: ArrayLike) -> Array:
         """Return the regressor's predictions, of shape (m,)."""

@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import KFold
 
 from mercer.baselines.base import (
     FrequencyMixture,
@@ -19,16 +18,19 @@ from mercer.baselines.base import (
     class_loss,
     class_targets,
     draw_mixture,
+    groups_of,
     some_rows,
     typical_distance,
 )
 from mercer.baselines.paths import (
     Deadline,
+    Folds,
     Loss,
     Minimum,
     blocks_of,
     fitted_values,
     minimise,
+    split_rows,
     squared,
 )
 from mercer.errors import UsageError
@@ -168,14 +170,17 @@ class FrequencySearch:
     n_selection_rows: int
     max_seconds: float | None  # half of it at most for cross-validation
 
-    def run(self, entropy: int, Z: Array, targets: Array, loss: Loss) -> Found:
+    def run(
+        self, entropy: int, Z: Array, targets: Array, loss: Loss, groups: ArrayLike | None = None
+    ) -> Found:
         """Choose by cross-validation, and optimise on all rows."""
         half = None if self.max_seconds is None else 0.5 * self.max_seconds
         soon, late = Deadline.after(half), Deadline.after(self.max_seconds)
         some = some_rows(stream(entropy, "rows"), len(Z), self.n_selection_rows)
         distance = typical_distance(stream(entropy, "scales"), Z[some], "euclidean")
         seed = int(stream(entropy, "folds").integers(2**31))
-        errors = self._errors(entropy, Z[some], targets[some], loss, distance, seed, soon)
+        folds = split_rows(len(some), self.n_folds, seed, groups_of(groups, len(Z), some))
+        errors = self._errors(entropy, Z[some], targets[some], loss, distance, folds, soon)
         i, k, m = np.unravel_index(int(np.argmin(errors)), errors.shape)
         mixture = self._mixture(entropy, int(i), Z.shape[1])
         objective = FrequencyObjective(mixture, Z, targets, loss, self.penalties[k])
@@ -186,12 +191,11 @@ class FrequencySearch:
         )  # fmt: skip
 
     def _errors(
-        self, entropy: int, Z: Array, targets: Array, loss: Loss, distance: float, seed: int,
+        self, entropy: int, Z: Array, targets: Array, loss: Loss, distance: float, folds: Folds,
         deadline: Deadline,
     ) -> Array:  # fmt: skip
         """Losses of the rows held out, a row."""
         errors = np.zeros((len(self.components), len(self.penalties), len(self.steps)))
-        folds = list(KFold(min(self.n_folds, len(Z)), shuffle=True, random_state=seed).split(Z))
         for i, k, (train, test) in product(
             range(len(self.components)), range(len(self.penalties)), folds
         ):
@@ -382,7 +386,7 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
     True
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> RFOClassifier:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> RFOClassifier:
         """Choose components and penalty, and optimise on all rows.
 
         Parameters
@@ -390,6 +394,8 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
         X : array-like of shape (n, d)
         y : array-like of shape (n,)
             Labels of two or more classes.
+        groups : array-like of shape (n,), optional
+            Rows with the same entry are held out together where settings are chosen.
 
         Returns
         -------
@@ -401,7 +407,7 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
         self._learn_inputs(rows)
         Z, n_classes = self.standardizer_.transform(rows), len(self.classes_)
         entropy, targets = entropy_of(self.random_state), class_targets(index, n_classes)
-        self._keep(search.run(entropy, Z, targets, class_loss(n_classes)))
+        self._keep(search.run(entropy, Z, targets, class_loss(n_classes), groups))
         return self
 
 
@@ -478,13 +484,15 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
     True
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> RFORegressor:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> RFORegressor:
         """Choose components and penalty, and optimise on all rows.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         y : array-like of shape (n,)
+        groups : array-like of shape (n,), optional
+            Rows with the same entry are held out together where settings are chosen.
 
         Returns
         -------
@@ -494,7 +502,7 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
         search = self._search()
         rows, u = self._checked_numbers(X, y)
         Z = self.standardizer_.transform(rows)
-        found = search.run(entropy_of(self.random_state), Z, u[:, np.newaxis], squared)
+        found = search.run(entropy_of(self.random_state), Z, u[:, np.newaxis], squared, groups)
         self._keep(found)
         # The loss is half the squared error.
         self.cv_errors_ = 2.0 * found.errors

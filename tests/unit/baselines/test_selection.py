@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
+from mercer import baselines
 from mercer.baselines.paths import NormalEquations, cross_validate
-from mercer.errors import NumericalError
+from mercer.errors import NumericalError, UsageError
 
 RNG = np.random.default_rng(21)
 W = RNG.standard_normal((15, 2))
@@ -54,3 +56,33 @@ def test_singular_penalties_are_never_chosen() -> None:
 def test_two_rows_make_two_folds() -> None:
     chosen = cross_validate(W, Z[:2], Y[:2], (1.0,), (1.0,), 5, 0)
     assert chosen.errors[0, 0] == pytest.approx((Y[0] - Y[1]) ** 2)
+
+
+SMALL = {"n_features": 32, "random_state": 0, "n_folds": 4}
+EACH = [
+    baselines.RKSRegressor(**SMALL),
+    baselines.MKLRegressor(**SMALL),
+    baselines.RFORegressor(**SMALL, components=(1,)),
+    baselines.AlaCarteRegressor(
+        components=(1,), frequencies_each=(16,), max_iter=10, random_state=0
+    ),
+    baselines.RKSClassifier(**SMALL),
+    baselines.MKLClassifier(**SMALL),
+    baselines.RFOClassifier(**SMALL, components=(1,)),
+]
+
+
+@pytest.mark.parametrize("model", EACH, ids=lambda model: type(model).__name__)
+def test_settings_are_chosen_by_whole_groups(model: BaseEstimator) -> None:
+    """Targets are noise that the rows of a group share: what is seen of one tells the others."""
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(24), 5)
+    X = rng.standard_normal((24, 2))[groups] + 0.01 * rng.standard_normal((120, 2))
+    y = rng.standard_normal(24)[groups] + 0.1 * rng.standard_normal(120)
+    y = (y > np.median(y)).astype(int) if hasattr(model, "predict_proba") else y
+    alone, whole = (clone(model).fit(X, y, groups=each) for each in (None, groups))
+    assert 2.0 * alone.cv_errors_.min() < whole.cv_errors_.min()
+    one = clone(model).fit(X, y, groups=np.zeros(120))  # nothing to hold out: rows are
+    np.testing.assert_array_equal(one.cv_errors_, alone.cv_errors_)
+    with pytest.raises(UsageError, match="120 rows, but 3 entries of groups"):
+        clone(model).fit(X, y, groups=[1, 2, 3])
