@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.preprocessing import StandardScaler
@@ -18,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer import baselines
 from mercer.baselines.paths import split_rows
 from mercer.errors import DataError, UsageError
-from mercer.estimation.splits import fit_groups
+from mercer.estimation.splits import fit_groups, folds
 from mercer.posterior.predictive import NormalMixture
 
 Array = NDArray[np.float64]
@@ -46,6 +47,38 @@ class Peer:
 # The classifiers.
 
 
+class CalibratedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A support vector machine; rows left out, by whole groups, say what its scores mean.
+
+    Where a class is in one group alone they are left out one by one.
+    """
+
+    def __init__(self, n_folds: int = 5, seed: int = 0) -> None:
+        self.n_folds = n_folds
+        self.seed = seed
+
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: NDArray[Any] | None = None) -> CalibratedSVC:
+        """Fit to all rows, and to all but each fold."""
+        from sklearn.calibration import CalibratedClassifierCV
+        from sklearn.model_selection import StratifiedKFold
+        from sklearn.svm import SVC
+
+        cv: Any = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.seed)
+        if groups is not None:
+            with suppress(DataError):
+                rng = np.random.default_rng(self.seed)
+                pairs = folds(np.asarray(y), self.n_folds, rng, groups).pairs
+                cv = pairs if sum(len(test) for _, test in pairs) == len(groups) else cv
+        model = CalibratedClassifierCV(scaled(SVC()), cv=cv, ensemble=False, n_jobs=1)
+        self.model_ = model.fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probabilities of the classes, of shape (m, C)."""
+        return np.asarray(self.model_.predict_proba(X))
+
+
 def _class_shares(seed: int, n_rows: int, n_smallest: int) -> Any:
     from sklearn.dummy import DummyClassifier
 
@@ -59,14 +92,9 @@ def _logistic(seed: int, n_rows: int, n_smallest: int) -> Any:
 
 
 def _svc(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.calibration import CalibratedClassifierCV
-    from sklearn.model_selection import StratifiedKFold
-    from sklearn.svm import SVC
-
     if n_smallest < 2:
         raise UsageError("a class has a single row, and calibration needs two")
-    folds = StratifiedKFold(min(5, n_smallest), shuffle=True, random_state=seed)
-    return CalibratedClassifierCV(scaled(SVC()), cv=folds, ensemble=False, n_jobs=1)
+    return CalibratedSVC(min(5, n_smallest), seed)
 
 
 def _voting_neighbours(seed: int, n_rows: int, n_smallest: int) -> Any:

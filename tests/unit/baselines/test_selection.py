@@ -8,6 +8,7 @@ from sklearn.model_selection import KFold
 
 from mercer import baselines
 from mercer.baselines.paths import NormalEquations, cross_validate
+from mercer.baselines.peers import CalibratedSVC
 from mercer.errors import NumericalError, UsageError
 
 RNG = np.random.default_rng(21)
@@ -56,6 +57,20 @@ def test_singular_penalties_are_never_chosen() -> None:
 def test_two_rows_make_two_folds() -> None:
     chosen = cross_validate(W, Z[:2], Y[:2], (1.0,), (1.0,), 5, 0)
     assert chosen.errors[0, 0] == pytest.approx((Y[0] - Y[1]) ** 2)
+
+
+def test_scores_are_calibrated_by_whole_groups() -> None:
+    """Labels are chance, one a group: of new groups they tell nothing, and those seen all."""
+    rng = np.random.default_rng(4)
+    groups = np.repeat(np.arange(40), 5)
+    X = rng.standard_normal((40, 2))[groups] + 0.01 * rng.standard_normal((200, 2))
+    y = rng.permutation(np.arange(40) % 2)[groups]
+    new = rng.standard_normal((200, 2))
+    alone, whole = (CalibratedSVC().fit(X, y, each).predict_proba(new) for each in (None, groups))
+    assert np.abs(alone - 0.5).mean() > 2.0 * np.abs(whole - 0.5).mean()
+    for each in (np.zeros(200), y):  # groups that cannot be left out
+        again = CalibratedSVC().fit(X, y, each.astype(np.int64)).predict_proba(new)
+        np.testing.assert_array_equal(again, alone)
 
 
 SMALL = {"n_features": 32, "random_state": 0, "n_folds": 4}
