@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.exceptions import NotFittedError
 
 from mercer.basis.classifier import SequentialKernelClassifier
 from mercer.basis.learner import BatchSampler
@@ -280,22 +279,25 @@ def interrupt(self: object, *arguments: object) -> None:
 
 
 @each_kind
-def test_a_refit_that_fails_leaves_no_mixture(kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Either the first fit is still whole, or the estimator is not fitted any more."""
+def test_a_refit_that_fails_leaves_the_first_fit(kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole, as scikit-learn's estimators do: whether it is refused or stopped half way."""
     model = fit(kind, **QUICK[kind])
     expected = model.predict_proba(_X)
     monkeypatch.setattr(HyperparameterPosterior, "evaluate", interrupt)
     monkeypatch.setattr(SphereSampler, "init", interrupt)
     monkeypatch.setattr(BatchSampler, "init", interrupt)
     monkeypatch.setattr(ClassSampler, "init", interrupt)
+    labels = np.where(_Y == 1.0, "a", "b")
     with pytest.raises(KeyboardInterrupt):
-        model.fit(5.0 - 3.0 * _X, np.where(_Y == 1.0, "a", "b"))
-    try:
-        seen, classes = model.predict_proba(_X), model.classes_
-    except NotFittedError:
-        return
-    np.testing.assert_array_equal(seen, expected)
-    np.testing.assert_array_equal(classes, [0.0, 1.0])
+        model.fit(5.0 - 3.0 * _X, labels)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((20, 5), np.nan), labels)
+    np.testing.assert_array_equal(model.predict_proba(_X), expected)
+    np.testing.assert_array_equal(model.classes_, [0.0, 1.0])
+    never = kind(**QUICK[kind])
+    with pytest.raises(ValueError, match="NaN"):
+        never.fit(np.full((20, 5), np.nan), labels)
+    assert not [name for name in vars(never) if name.endswith("_")]
 
 
 @pytest.mark.parametrize("kind", QUICK)

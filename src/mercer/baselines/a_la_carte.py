@@ -29,7 +29,7 @@ from mercer.baselines.paths import (
     split_rows,
 )
 from mercer.baselines.rfo import checked_counts
-from mercer.estimation.run import check_count, check_positive
+from mercer.estimation.run import check_count, check_positive, whole
 from mercer.features.products import fill_features
 from mercer.numerics.cholesky import factorise, invert_factored, solve_factored
 from mercer.random import entropy_of, stream
@@ -229,6 +229,7 @@ class AlaCarteRegressor(FunctionRegressor):
         self.random_state = random_state
         self.max_seconds = max_seconds
 
+    @whole
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> AlaCarteRegressor:
         """Choose the size of the mixture, climb the likelihood, and solve for the coefficients.
 

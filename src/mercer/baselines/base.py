@@ -51,7 +51,7 @@ from mercer.baselines.paths import (
 )
 from mercer.errors import DataError, NumericalError, UsageError
 from mercer.estimation.base import by_partition, classes_of, encode_classes, filled, is_dask
-from mercer.estimation.run import check_choice, check_count, check_positive
+from mercer.estimation.run import check_choice, check_count, check_positive, whole
 from mercer.estimation.splits import number_groups
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import entropy_of, stream
@@ -74,7 +74,7 @@ class InputEstimator(BaseEstimator):  # type: ignore[misc]
     standardizer_: Standardizer
 
     def _forget(self) -> None:
-        """Drop an earlier fit, so that one that fails leaves no mixture behind."""
+        """Drop an earlier fit, so that nothing of it is left beside a new one."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
@@ -417,6 +417,7 @@ class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
         self.standardize = standardize
         self.random_state = random_state
 
+    @whole
     def fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
     ) -> RandomFeatureRegressor:
@@ -569,6 +570,7 @@ class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
         self.standardize = standardize
         self.random_state = random_state
 
+    @whole
     def fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
     ) -> RandomFeatureClassifier:

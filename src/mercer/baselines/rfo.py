@@ -34,7 +34,7 @@ from mercer.baselines.paths import (
     squared,
 )
 from mercer.errors import UsageError
-from mercer.estimation.run import check_choice, check_count, check_positive
+from mercer.estimation.run import check_choice, check_count, check_positive, whole
 from mercer.features.products import fill_features
 from mercer.random import entropy_of, stream
 
@@ -386,6 +386,7 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
     True
     """
 
+    @whole
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> RFOClassifier:
         """Choose components and penalty, and optimise on all rows.
 
@@ -484,6 +485,7 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
     True
     """
 
+    @whole
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> RFORegressor:
         """Choose components and penalty, and optimise on all rows.
 

@@ -313,7 +313,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return common
 
     def _forget(self) -> None:
-        """Drop an earlier fit, so that one that is cut short leaves no mixture behind."""
+        """Drop an earlier fit, so that nothing of it is left beside a new one."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 

@@ -72,8 +72,27 @@ _IN_HAND: ContextVar[ExitStack | None] = ContextVar("in_hand", default=None)
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
+def whole(fit: Fit) -> Fit:
+    """Decorate ``fit``: one that is refused, fails or is stopped leaves the estimator as it was.
+
+    What an earlier fit has learned is there then, as scikit-learn's estimators have it.
+    """
+
+    @functools.wraps(fit)
+    def fit_or_restore(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(Fit, fit_or_restore)
+
+
 def fitting() -> Callable[[Fit], Fit]:
-    """Decorate ``fit``: signals stop it where that is safe, and its checkpoint is locked.
+    """Decorate ``fit``: it is `whole`, signals stop it where that is safe, a checkpoint is locked.
 
     Both until it returns or fails. What signals did before is done again then; in other threads
     than the main one they are left alone. One without ``sample_weight`` says who has it.
@@ -81,6 +100,7 @@ def fitting() -> Callable[[Fit], Fit]:
 
     def decorate(fit: Fit) -> Fit:
         has_weights = "sample_weight" in inspect.signature(fit).parameters
+        fit = whole(fit)
 
         @functools.wraps(fit)
         def fit_safely(self: Any, *args: Any, **kwargs: Any) -> Any:
