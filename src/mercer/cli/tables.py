@@ -26,6 +26,7 @@ from mercer.data.frame import (
     InputFacts,
     Origin,
     TableFacts,
+    gap_words,
     index_column,
     null_words,
     parse_number,
@@ -34,7 +35,7 @@ from mercer.data.frame import (
 from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.data.target import Task as AnyTask
-from mercer.data.target import gap_words, read_target, spelling_notes
+from mercer.data.target import read_target, spelling_notes
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
 from mercer.estimation.inspection import Inputs
@@ -145,6 +146,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
             *id_notes,
             *_name_hints(inputs, encoder, id_column),
             *_case_notes(frame, [options.target] if classes else [], encoder),
+            *_gap_notes(inputs),
             *encoder.notes,
             *encoded.notes,
         ),
@@ -283,6 +285,19 @@ def _case_notes(frame: Frame, targets: list[str], encoder: Encoder) -> tuple[str
                 )
                 break
     return tuple(found)
+
+
+def _gap_notes(inputs: Frame) -> tuple[str, ...]:
+    """Say of which inputs of text words are read as missing: they may be levels."""
+    found = [column for column in inputs.columns if column.kind == "text" and column.null_words]
+    if not found:
+        return ()
+    names = ", ".join(quoted(column.name) for column in found[:5])
+    words = frozenset[str]().union(*(column.null_words for column in found))
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    noun = "column" if len(found) == 1 else "columns"
+    said = gap_words(replace(found[0], null_words=words)).removeprefix("; ")
+    return (f"{noun} {names}{more}: {said}",)
 
 
 def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from mercer.data.frame import (
     Column,
     ColumnBuilder,
     Frame,
+    gap_words,
     null_words,
     parse_number,
     stray_text,
@@ -679,6 +680,7 @@ def _handle_missing(
         name = list(columns)[int(np.argmax(gaps[row]))]
         raise DataError(
             f"{frame.place(row, name)}: missing value ({n_rows} have one); fill it in, or {remedy}"
+            f"{gap_words(columns[name])}"
         )
     if missing in _FILLING:
         where = "" if missing == "impute" else ", and a column for each input says where"

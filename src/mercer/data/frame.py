@@ -37,7 +37,7 @@ class Column:
         Of the target of a file of text its cells as they stand, without those after the first 1000
         different ones or so, and without words for a missing value.
     null_words : frozenset of str
-        Of these the words that were found.
+        Of text in a file the words for a missing value that were found.
     order : tuple of str
         Of an ordered category its levels, from the lowest to the highest.
     """
@@ -231,6 +231,7 @@ def refuse_other_columns(
 
 #: Cells that stand for a missing value, unless others are named.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "None"})
+KEEP_WORDS = "--null-values ''"
 #: Where such words have been replaced already.
 EMPTY = frozenset({""})
 #: A whole number with leading zeros, which is a code where it is a class.
@@ -300,6 +301,7 @@ class ColumnBuilder:
     ) -> None:
         self.name = name
         self._null_values = null_values
+        self._nulls: frozenset[str] = frozenset()
         self._is_target = is_target
         self._written: set[str] = set()
         self._is_text = is_text
@@ -329,7 +331,8 @@ class ColumnBuilder:
             self._is_number = False
         if not self.is_broken:
             share, nulls = self._levels.setdefault, self._null_values
-            texts = (cell.strip() for cell in cells)
+            texts = [cell.strip() for cell in cells]
+            self._nulls |= nulls.intersection(texts)
             self._texts.extend(None if text in nulls else share(text, text) for text in texts)
 
     def finish(self) -> Column:
@@ -339,7 +342,7 @@ class ColumnBuilder:
             column = Column(self.name, np.concatenate(blocks), "number")
         else:
             column = column_of_texts(self.name, self._texts, is_text=self._is_text)
-        nulls = self._null_values & self._written
+        nulls = self._null_values & self._written | self._nulls
         return replace(column, written=frozenset(self._written - nulls), null_words=nulls - EMPTY)
 
 
@@ -355,6 +358,15 @@ def column_of_texts(name: str, texts: Sequence[str | None], *, is_text: bool) ->
     values = np.empty(len(texts), dtype=object)
     values[:] = texts
     return Column(name, values, "date" if present and all(map(_is_date, present)) else "text")
+
+
+def gap_words(column: Column) -> str:
+    """Say which words of a column of text are read as missing, and how they are kept."""
+    found = list(map(quoted, sorted(column.null_words)))
+    if not found:
+        return ""
+    words = f"; {', '.join(found)} in it {'is' if len(found) == 1 else 'are'} read as missing"
+    return f"{words}: where that is a class or level, {KEEP_WORDS} keeps it"
 
 
 def joined_order(orders: Collection[tuple[str, ...]]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.data.encoding import as_levels
 from mercer.data.files import printable, quoted
 from mercer.data.formats import CellFormat, FormatError, find_number_format
-from mercer.data.frame import Column, Frame, parse_number, stray_text
+from mercer.data.frame import Column, Frame, gap_words, parse_number, stray_text
 from mercer.errors import DataError, UsageError
 
 #: At most so many distinct whole numbers are taken for classes.
@@ -158,15 +158,6 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
             f"{frame.place(row, column.name)}: the target is infinite, or too large for a "
             "float64; correct it"
         )
-
-
-def gap_words(column: Column) -> str:
-    """Say which words of a target are read as missing, and what to do where they are a class."""
-    found = list(map(quoted, sorted(column.null_words)))
-    if not found:
-        return ""
-    words = f"; {', '.join(found)} in it {'is' if len(found) == 1 else 'are'} read as missing"
-    return f"{words}: where that is a class, --null-values '' keeps it"
 
 
 def spelling_notes(column: Column) -> tuple[str, ...]:

@@ -189,4 +189,4 @@ def test_words_for_a_missing_value(run, tmp_path: Path) -> None:
     assert {row["prediction"] for row in json.loads(out)["predictions"]} == {"None", "some"}
     code, _, err = run("fit", table, *how)
     assert code == 3
-    assert "where that is a class, --null-values '' keeps it" in err
+    assert "where that is a class or level, --null-values '' keeps it" in err

@@ -268,3 +268,15 @@ def test_inputs_that_a_fold_does_not_have_decide_nothing(tmp_path: Path) -> None
     look = Look(inputs, 9, 0, entropy=1)
     found = permuted_losses(Last(), X, X[:, -1], look, sources=fold.sources)
     assert (np.abs(found.log_score).sum(axis=(0, 1)) > 0).tolist() == [False, False, True, False]
+
+
+def test_words_of_an_input_that_are_read_as_missing_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    rows = [f"{('Bonn', 'None', 'Ulm')[k % 3]},NA,{k},{k / 7}" for k in range(30)]
+    path.write_text("\n".join(["city,x,a,y", *rows, "Ulm,1,2,3.5"]))
+    with pytest.raises(DataError, match=r"'None' in it is read as missing: .*--null-values ''"):
+        read_training(str(path), TableOptions("y", "auto", ("x",), None, None, "error"))
+    table = read_training(str(path), TableOptions("y", "auto", ("x",), None, None, "impute"))
+    assert "column 'city': 'None' in it is read as missing: where that is" in " ".join(table.notes)
+    kept = TableOptions("y", "auto", ("x",), None, None, "error", null_values="NA")
+    assert "city=None" in read_training(str(path), kept).encoder.feature_names
