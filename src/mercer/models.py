@@ -120,7 +120,7 @@ MODELS = (
         summary="Gaussian process classification",
         max_classes=50,
         auto_rows=1000,
-        quicker=(_MAXIMUM, {"n_draws": 50}),
+        quicker=(_MAXIMUM,),
     ),
     ModelEntry(
         name="spectral",
@@ -152,7 +152,7 @@ MODELS = (
         compiler="laplace",
         summary="Gaussian process regression",
         auto_rows=1000,
-        quicker=(_MAXIMUM, {"n_draws": 50}),
+        quicker=(_MAXIMUM,),
     ),
     ModelEntry(
         name="spectral",

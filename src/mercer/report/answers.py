@@ -405,9 +405,10 @@ def data_words(facts: TableFacts) -> tuple[str, ...]:
     text = [facts.target]
     if missing:
         worst = max(missing, key=lambda each: each.n_missing)
+        has, most = ("has", "") if len(missing) == 1 else ("have", " most")
         text.append(
-            f"{count(len(missing))} of {count(len(facts.inputs))} inputs have missing values, "
-            f"“{worst.name}” most: {percent(worst.n_missing / facts.n_rows)} of the rows. They "
+            f"{count(len(missing))} of {count(len(facts.inputs))} inputs {has} missing values, "
+            f"“{worst.name}”{most}: {percent(worst.n_missing / facts.n_rows)} of the rows. They "
             "were filled in."
         )
     if facts.pairs:

@@ -85,7 +85,7 @@ def test_the_page_answers_what_a_reader_asks(run, tmp_path: Path) -> None:
     assert "“result” alone gives" in page
     assert "--drop result" in page
     assert "“a” and “twice” (1.00)" in page
-    assert "1 of 5 inputs have missing values, “colour” most" in page
+    assert "1 of 5 inputs has missing values, “colour”: " in page
     assert "2024-01-01 to" in page
     assert f"mercer explain {model} {data} --row " in page
     code, _, _ = run("report", model, data, "--out", out)

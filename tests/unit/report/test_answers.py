@@ -191,7 +191,7 @@ def facts(**changes):
 def test_what_the_data_are():
     section = data_section(facts(pairs=(("a", "c", -0.97),), n_twins=7))
     assert section.text[0] == "Words."
-    assert "1 of 2 inputs have missing values, “b$” most: 3.0\u00a0% of the rows" in section.text[1]
+    assert "1 of 2 inputs has missing values, “b$”: 3.0\u00a0% of the rows" in section.text[1]
     assert "“a” and “c” (−0.97)" in section.text[2]
     assert "7 rows have the inputs of another row" in section.text[3]
     assert "“b$” alone gives 99\u00a0% of the target" in section.warnings[0]
