@@ -37,6 +37,7 @@ References
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -616,6 +617,22 @@ class Explanation:
             ("input", "contribution", "lower", "upper", "error"),
             tuple((self.names[j], *(float(c[row, j]) for c in columns)) for j in order),
         )
+
+    def __str__(self) -> str:
+        return f"{self._headline}\n\n{self.table()}"
+
+    __repr__ = __str__  # what an interpreter shows
+
+    def _repr_html_(self) -> str:
+        """Show the first row in a notebook."""
+        return f"<p>{html.escape(self._headline)}</p>{self.table()._repr_html_()}"
+
+    @property
+    def _headline(self) -> str:
+        n = len(self.prediction)
+        what = f"probability of {self.output[0]!r}" if self.output else "prediction"
+        more = f"; the first of {n} rows, table(row) has the others" if n > 1 else ""
+        return f"{what} {self.prediction[0]:.4g}, {self.baseline[0]:.4g} without inputs{more}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -429,3 +430,12 @@ def test_of_a_date_the_part_that_moves_the_mean_most_is_drawn():
     assert [curve.values.name for curve in found.curves] == ["x2", "x4", "a"]
     assert found.n_left_out == 3
     assert len(effects_of(model, rows, inputs, order=[0], all_parts=True).curves) == 3
+
+
+def test_an_explanation_shows_its_first_row():
+    rows = RNG.standard_normal((12, 2))
+    found = explain_rows(Known(2), rows[:2], rows[2:], Inputs.of_sizes(["a<b", "c"], [1, 1]))
+    assert repr(found).startswith(f"prediction {found.prediction[0]:.4g}, ")
+    assert "the first of 2 rows, table(row) has the others\n\ninput" in repr(found)
+    assert "a&lt;b" in found._repr_html_()
+    assert "without inputs</p>" in replace(found, prediction=found.prediction[:1])._repr_html_()
