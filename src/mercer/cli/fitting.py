@@ -393,7 +393,7 @@ def score(
 
     with session.progress() as bar:
         n_fits = sum(len(each.settings) for each in contenders) * n_folds
-        task = bar.add_task("scoring", total=n_fits, detail="")
+        task = bar.add_task("scoring", total=n_fits, detail="fits")
         results = cross_validate(
             contenders,
             plan.split.folds,

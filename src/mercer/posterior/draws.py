@@ -234,7 +234,8 @@ class Draws:
             return f"{self.n_total} weighted draws"
         if self.n_total == 1:
             return "one point, nothing drawn"
-        return f"{self.n_chains} chain{'s' * (self.n_chains > 1)} of {self.n_draws} draws"
+        chains, draws = f"{self.n_chains} chain", f"{self.n_draws} draw"
+        return f"{chains}{'s' * (self.n_chains > 1)} of {draws}{'s' * (self.n_draws > 1)}"
 
     def flat(self, name: str) -> NDArray[Any]:
         """Return the draws of one variable, chain after chain.

@@ -96,3 +96,15 @@ def test_shown_without_its_arrays() -> None:
     page = draws._repr_html_()
     assert "<td>matrix</td><td>2x3</td>" in page
     assert "2 chains of 5 draws" in page
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ((1, 1), "one point, nothing drawn"),
+        ((4, 1), "4 chains of 1 draw"),
+        ((1, 5), "1 chain of 5 draws"),
+    ],
+)
+def test_sizes_in_words(shape: tuple[int, int], words: str) -> None:
+    assert Draws({"x": np.zeros(shape)}, {}, {}, ()).size_words == words
