@@ -62,7 +62,8 @@ def audit_section(audit: Audit) -> Section:
     figures = [
         Figure(
             svg(plot.label_errors, 3.4, audit.p_wrong, fdr=audit.fdr, noun=noun),
-            f"Probability that the {noun} of a row is wrong, the largest first. Shaded: the list.",
+            f"Probability that the {noun} of a row is wrong, the largest first."
+            + (" Shaded: the list." if k else ""),
             f"Sorted probabilities of wrong {noun}s; the largest is {percent(audit.p_wrong[0])}, "
             f"{count(k)} rows are listed.",
         )
