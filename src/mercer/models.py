@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -212,6 +212,16 @@ class SavedModel:
     table: TableModel | None
     manifest: dict[str, Any]
 
+    @property
+    def outputs(self) -> tuple[SavedModel, ...]:
+        """Models of each of several targets, or of the only one."""
+        names: tuple[str, ...] = getattr(self.estimator, "output_names_", ())
+        own: Sequence[TableModel | None] = () if self.table is None else self.table.outputs
+        return tuple(
+            SavedModel(self.estimator.output(k), own[k] if own else None, self.manifest)
+            for k in range(len(names))
+        ) or (self,)
+
 
 def model_names() -> tuple[str, ...]:
     """Return the names that ``--model`` takes beside "auto"."""
@@ -313,6 +323,9 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise ModelFileError(f"{path}: inconsistent model file: {error}") from error
     table = table_model_from(manifest, arrays)
+    names = getattr(estimator, "output_names_", ())
+    if table is not None and tuple(each.target for each in table.outputs) != names:
+        raise ModelFileError(f"{path}: inconsistent model file: its targets are not its outputs")
     encoding = encoding_from(manifest) if table is None else table.encoder
     if encoding is not None:
         if len(encoding.feature_names) != len(estimator.feature_labels_):

@@ -18,6 +18,7 @@ from mercer.cli.options import (
     id_option,
     json_option,
     out_path,
+    output_option,
     seed_option,
     spreadsheet_option,
 )
@@ -160,6 +161,7 @@ def _class_of(estimator: Any, label: str | None) -> Any:
 )
 @id_option
 @encoding_option
+@output_option
 @click.option(
     "--label",
     metavar="CLASS",
@@ -176,6 +178,7 @@ def command(
     asked: tuple[str, ...],
     id_column: str | None,
     encoding: str | None,
+    output: str | None,
     label: str | None,
     seed: int,
     out: Path | None,
@@ -195,13 +198,13 @@ def command(
     mercer explain model.mercer patients.csv --id patient --row P-204 --json
     """
     from mercer.cli.outputs import check_format, check_outputs, records, write_rows
-    from mercer.cli.prediction import read_for
+    from mercer.cli.prediction import output_of, read_for
     from mercer.cli.terminal import Session
 
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
-    saved = read_model_before(model, data)
+    saved = output_of(read_model_before(model, data), output)
     frame = read_for(saved, data, id_column, encoding)
     explained = explain_frame(saved, frame, asked, id_column, label=label, seed=seed)
     for note in explained.notes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,11 +22,10 @@ from mercer.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mercer.cli.fitting import FitOptions, Fitted, Plan
+    from mercer.cli.fitting import Plan, Scored
     from mercer.cli.out_of_core import StoredTraining
     from mercer.cli.terminal import Session
     from mercer.estimation.inspection import Inspection
-    from mercer.posterior.evaluation import AnyEvaluation
 
 
 @click.command()
@@ -101,7 +100,7 @@ def command(
     from mercer.cli.fitting import FitOptions, kept_to_this, make_plan
     from mercer.cli.out_of_core import open_training, refuse_with_engine
     from mercer.cli.outputs import check_outputs
-    from mercer.cli.tables import ScoringOptions, several_targets
+    from mercer.cli.tables import ScoringOptions
     from mercer.cli.terminal import Session
     from mercer.errors import UsageError
 
@@ -134,11 +133,6 @@ def command(
         session.files_first(),
     ):
         if engine is None:
-            if targets := several_targets(data, table, model):
-                if report is not None:
-                    raise UsageError("--report is of one target; --target names several")
-                _fit_outputs(options, targets, session, out, strict)
-                return
             plan = make_plan(options, session)
             _fit(plan, session, target=table.target, out=out, report=report, is_strict=strict)
             return
@@ -157,6 +151,7 @@ def _fit(
     report: Path | None,
     is_strict: bool,
 ) -> None:
+    """Fit, score, write and say; of several targets each is scored beside baselines of its own."""
     from dataclasses import replace
 
     import numpy as np
@@ -177,135 +172,61 @@ def _fit(
         next_steps,
         plan_provenance,
         say_fitted,
+        table_model,
         write_files,
     )
-    from mercer.cli.terminal import evaluation_table
-    from mercer.estimation.model_file import TableModel
     from mercer.estimation.tasks import REGRESSION
-    from mercer.posterior.evaluation import log_score_words, verdict
 
-    fitted = None
+    fitted, targets = None, plan.table.targets
     if plan.is_scored_itself or plan.estimator._leaves_draws:
         say_first(plan, session)
         fitted = fit_final(plan, session)
     look = None if report is None else look_of(plan)
-    evaluation, problems, importance = score(plan, session, fitted, look)
-    session.blank()
-    session.show(evaluation_table(evaluation))
-    session.blank()
-    for problem in problems:
-        session.note("warning", f"not scored: {problem}")
+    scored = score(plan, session, fitted, look)
     can_tell = bool(np.ptp(plan.table.X, axis=0).any())
-    said = "none: where no input varies, no model tells one row from another"
-    session.say("verdict", verdict(evaluation) if can_tell else said)
-    session.say("", log_score_words(evaluation) if can_tell else "")
-    step = compare_step(typed_words()) if can_tell else None
+    for each, target_name in zip(scored, targets or ("",), strict=True):
+        _say_scored(session, each, target_name, can_tell=can_tell)
+    step = compare_step(typed_words()) if can_tell and not targets else None
     if step is not None and plan.table.task is REGRESSION:
-        session.propose(audit_step(typed_words(), evaluation, plan.table.source))
+        session.propose(audit_step(typed_words(), scored[0][0], plan.table.source))
     session.propose(step)
     if fitted is None:
         fitted = fit_final(plan, session)
     if is_strict:
         refuse_unconverged(fitted)
     provenance = plan_provenance(plan, fitted, target)
-    saved = TableModel(plan.table.encoder, target, evaluation, provenance, fitted.variance)
+    saved = table_model(plan, fitted, provenance, [evaluation for evaluation, *_ in scored])
     say_fitted(fitted, session)
 
-    def inspect() -> Inspection:
+    def inspect() -> tuple[Inspection, ...]:
+        if targets:
+            each = enumerate(zip(plan.outputs, scored, strict=True))
+            return tuple(inspect_fit(one, fitted.output(k), its[2]) for k, (one, its) in each)
+        ((evaluation, _, importance),) = scored
         seen = inspect_fit(plan, fitted, importance)
         steps = next_steps(typed_words(), fitted.estimator, evaluation, seen)
-        return replace(seen, steps=steps)
+        return (replace(seen, steps=steps),)
 
     write_files(fitted, saved, session, out=out, report=report, step=step, inspect=inspect)
     session.give(as_json(plan.entry, fitted, saved, out=out, report=report, step=step))
 
 
-def _fit_outputs(
-    options: FitOptions,
-    targets: tuple[str, ...],
-    session: Session,
-    out: Path | None,
-    is_strict: bool,
-) -> None:
-    """Fit one model to several numbers, which learn one kernel; score it on each of them."""
-    from dataclasses import replace
-
-    import numpy as np
-    from rich.console import Console
-
-    from mercer.cli.fitting import fit_final, make_plan, refuse_unconverged
-    from mercer.cli.saving import as_json, plan_provenance, say_fitted, write_files
-    from mercer.cli.terminal import Session, evaluation_json
-    from mercer.data.files import printable
-    from mercer.errors import DataError
-    from mercer.estimation.model_file import TableModel
-
-    plans: list[Plan] = []
-    for target in targets:
-        drop = (*options.table.drop, *(each for each in targets if each != target))
-        table = replace(options.table, target=target, drop=drop, task="regression")
-        checkpoint = None if plans else options.checkpoint
-        own = replace(options, table=table, model="spectral", checkpoint=checkpoint)
-        quiet = Session(True, err=Console(quiet=True))
-        plans.append(make_plan(own, quiet if plans else session))
-    plan, labels = plans[0], [each.table.labels for each in plans]
-    if any(not np.array_equal(each.table.X, plan.table.X) for each in plans):
-        where = "their targets are missing in different rows, and are needed in all"
-        raise DataError(f"{printable(plan.table.source)}: {where}")
-    session.say("targets", f"{', '.join(targets)}: one kernel, a function and noise each")
-    together = replace(plan, table=replace(plan.table, labels=np.column_stack(labels)))
-    fitted = replace(fit_final(together, session), variance=None)
-    fitted.estimator.output_names_ = targets
-    evaluations = dict(zip(targets, _score_outputs(plans, session, fitted), strict=True))
-    if is_strict:
-        refuse_unconverged(fitted)
-    target = ",".join(targets)
-    saved = TableModel(plan.table.encoder, target, None, plan_provenance(plan, fitted, target))
-    say_fitted(fitted, session)
-    write_files(fitted, saved, session, out=out, report=None, step=None)
-    given = as_json(plan.entry, fitted, saved, out=out, report=None, step=None)
-    scores = {target: evaluation_json(each) for target, each in evaluations.items()}
-    session.give({**given, "outputs": scores})
-
-
-def _score_outputs(plans: list[Plan], session: Session, fitted: Fitted) -> list[AnyEvaluation]:
-    """Score a model of several targets on each, beside the baselines of that one."""
-    import time
-    import warnings
-
-    import numpy as np
-
-    from mercer.cli.fitting import brief_peers
+def _say_scored(session: Session, scored: Scored, target: str, *, can_tell: bool) -> None:
+    """Show scores and verdict, of one of several targets under its name."""
     from mercer.cli.terminal import evaluation_table
-    from mercer.estimation.cross_validate import Result, cross_validate, for_folds
-    from mercer.posterior.evaluation import verdict
+    from mercer.posterior.evaluation import log_score_words, verdict
 
-    first, task, started = plans[0], plans[0].table.task, time.process_time()
-    held: list[list[Any]] = [[] for _ in plans]
-    for folds in zip(*(plan.split.folds for plan in plans), strict=True):
-        model = fitted.estimator
-        if not first.is_scored_itself:
-            model = for_folds(first.estimator).set_params(checkpoint=None)
-            model._names_of_columns = folds[0].names
-            with warnings.catch_warnings(), session.at_work("scoring"):
-                warnings.simplefilter("ignore")  # of convergence, say: the scores tell
-                model.fit(folds[0].X_train, np.column_stack([fold.y_train for fold in folds]))
-        for k, fold in enumerate(folds):
-            rows = fold.X_test, fold.y_test, task.variance(fold.y_train)
-            held[k].append(task.answer(model.output(k), *rows))
-    seconds = time.process_time() - started + fitted.seconds * first.is_scored_itself
-    found = []
-    for plan, own in zip(plans, held, strict=True):
-        peers = cross_validate(brief_peers(plan), plan.split.folds, n_jobs=1, task=task)
-        mine = Result(plan.label, False, tuple(own), seconds, task, groups=peers[0].groups)
-        scored = [mine, *(each for each in peers if not each.problem)]
-        found.append(task.evaluate(plan.split.how, (), scored))
-        session.blank()
-        session.say("target", fitted.estimator.output_names_[len(found) - 1])
-        session.show(evaluation_table(found[-1]))
-        session.say("verdict", verdict(found[-1]))
+    evaluation, problems, _ = scored
     session.blank()
-    return found
+    if target:
+        session.say("target", target)
+    session.show(evaluation_table(evaluation))
+    session.blank()
+    for problem in problems:
+        session.note("warning", f"not scored: {problem}")
+    said = "none: where no input varies, no model tells one row from another"
+    session.say("verdict", verdict(evaluation) if can_tell else said)
+    session.say("", log_score_words(evaluation) if can_tell else "")
 
 
 def _fit_stored(

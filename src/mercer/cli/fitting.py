@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import math
 import time
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import cpu_count
@@ -292,6 +291,18 @@ class Plan:
         """Whether the saved model is the one that is scored."""
         return self.split.train is not None
 
+    @property
+    def outputs(self) -> tuple[Plan, ...]:
+        """Plans of each of several targets, or of the only one."""
+        return tuple(map(self._output, range(len(self.table.targets)))) or (self,)
+
+    def _output(self, k: int) -> Plan:
+        folds = tuple(
+            replace(fold, y_train=fold.y_train[:, k], y_test=fold.y_test[:, k])
+            for fold in self.split.folds
+        )
+        return replace(self, table=self.table.output(k), split=replace(self.split, folds=folds))
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -300,7 +311,12 @@ class Fitted:
     estimator: Any
     n_rows: int
     seconds: float
-    variance: float | None  # of the targets of these rows; None of classes
+    variance: Any  # of the targets of these rows, a list of several; None of classes
+
+    def output(self, k: int) -> Fitted:
+        """Return the model of one of several targets."""
+        estimator = self.estimator.output(k)
+        return replace(self, estimator=estimator, variance=self.variance[k])
 
 
 def fit_final(plan: Plan, session: Session) -> Fitted:
@@ -331,8 +347,10 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
     estimator.set_params(progress="auto", checkpoint=None)
     if "n_jobs" in estimator.get_params():
         estimator.set_params(n_jobs=None)
-    variance = table.task.variance(table.y)
-    return Fitted(estimator, len(table.y), seconds, None if math.isnan(variance) else variance)
+    if table.targets:
+        estimator.output_names_ = table.targets
+    variance = None if table.classes else table.task.variance(table.y)
+    return Fitted(estimator, len(table.y), seconds, variance)
 
 
 def refuse_unconverged(fitted: Fitted) -> None:
@@ -351,10 +369,13 @@ def brief_peers(plan: Plan) -> list[Contender]:
     ]
 
 
+Scored: TypeAlias = tuple[AnyEvaluation, list[str], Importance | None]
+
+
 def score(
     plan: Plan, session: Session, fitted: Fitted | None, look: Look | None = None
-) -> tuple[AnyEvaluation, list[str], Importance | None]:
-    """Score the model and the baselines on the same rows.
+) -> list[Scored]:
+    """Score the model and the baselines on the same rows; of several targets, on each.
 
     Parameters
     ----------
@@ -367,21 +388,66 @@ def score(
 
     Returns
     -------
-    Evaluation or RegressionEvaluation
-    notes : list of str
-        Baselines that could not be scored.
-    Importance or None
+    list of tuple
+        Of each target the evaluation; in words the baselines that could not be scored; and the
+        importance of inputs, or None.
     """
+    if not plan.table.targets:
+        return [_score_target(plan, session, fitted, look)]
+    if fitted is not None and plan.is_scored_itself:
+        model = _score_itself(plan, fitted, look)
+    else:
+        contenders = [_contender(plan, fitted)]
+        (model,) = _validated(contenders, plan, session, plan.n_jobs, look)
+    if model.problem:
+        raise _typed(model, plan)
+    return [
+        _score_target(one, session, fitted, look, model.output(k))
+        for k, one in enumerate(plan.outputs)
+    ]
+
+
+def _score_target(
+    plan: Plan,
+    session: Session,
+    fitted: Fitted | None,
+    look: Look | None,
+    model: Result | None = None,
+) -> Scored:
+    """Score on one target; ``model`` is what held-out rows said of it, where they were asked."""
     contenders = brief_peers(plan)
-    is_folds, n_jobs = fitted is None or not plan.is_scored_itself, plan.n_jobs
-    if not is_folds and len(plan.table.labels) <= _LARGE:
-        n_jobs = 1  # baselines of few rows take less time than the start of a process
-    if is_folds:
+    if model is None and fitted is not None and plan.is_scored_itself:
+        model = _score_itself(plan, fitted, look)
+    n_jobs = plan.n_jobs
+    if model is None:
         contenders.insert(0, _contender(plan, fitted))
+    elif len(plan.table.labels) <= _LARGE:
+        n_jobs = 1  # baselines of few rows take less time than the start of a process
+    results = _validated(contenders, plan, session, n_jobs, look)
+    model, *peers = results if model is None else (model, *results)
+    if model.problem:
+        raise _typed(model, plan)
+    scored = [result for result in (model, *peers) if not result.problem]
+    evaluation = plan.table.task.evaluate(plan.split.how, plan.table.classes, scored)
+    importance = None
+    if look is not None and model.increases:
+        is_classes = plan.table.task.is_stratified
+        importance = importance_of(look, model.increases, is_classes=is_classes)
+    return (
+        evaluation,
+        [f"{each.name}: {each.problem}" for each in peers if each.problem],
+        importance,
+    )
+
+
+def _validated(
+    contenders: list[Contender], plan: Plan, session: Session, n_jobs: int, look: Look | None
+) -> tuple[Result, ...]:
+    """Fit contenders on all folds, with a progress bar."""
 
     def tell(result: Result) -> None:
-        if result.is_quick and not result.problem:
-            session.say("at first", _first_words(result))
+        if result.is_quick:
+            _say_first(plan, session, result)
 
     n_folds, begun = len(plan.split.folds), Counter[str]()
 
@@ -394,7 +460,7 @@ def score(
     with session.progress() as bar:
         n_fits = sum(len(each.settings) for each in contenders) * n_folds
         task = bar.add_task("scoring", total=n_fits, detail="fits")
-        results = cross_validate(
+        return cross_validate(
             contenders,
             plan.split.folds,
             n_jobs=n_jobs,
@@ -405,22 +471,6 @@ def score(
             name_rows=plan.table.names.listed,
             look=look,
         )
-    if fitted is not None and not is_folds:
-        results = (_score_itself(plan, fitted, look), *results)
-    model, *peers = results
-    if model.problem:
-        raise _typed(model, plan)
-    scored = [result for result in results if not result.problem]
-    evaluation = plan.table.task.evaluate(plan.split.how, plan.table.classes, scored)
-    importance = None
-    if look is not None and model.increases:
-        is_classes = plan.table.task.is_stratified
-        importance = importance_of(look, model.increases, is_classes=is_classes)
-    return (
-        evaluation,
-        [f"{each.name}: {each.problem}" for each in peers if each.problem],
-        importance,
-    )
 
 
 def look_of(plan: Plan) -> Look | None:
@@ -462,8 +512,7 @@ def say_first(plan: Plan, session: Session) -> None:
         n_jobs = min(plan.n_jobs, len(folds))
         with session.at_work("a quick fit first"):
             (result,) = cross_validate([quick], folds, n_jobs=n_jobs, task=plan.table.task)
-        if not result.problem:
-            session.say("at first", _first_words(result))
+        _say_first(plan, session, result)
 
 
 def _contender(plan: Plan, fitted: Fitted | None = None) -> Contender:
@@ -481,13 +530,19 @@ def _contender(plan: Plan, fitted: Fitted | None = None) -> Contender:
     return contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds, nearby)
 
 
-def _first_words(result: Result) -> str:
+def _say_first(plan: Plan, session: Session, result: Result) -> None:
+    """Say what a quick setting scores, of each target."""
+    if result.problem:
+        return
     metric = find_metric(result.task.metrics, result.task.default_metric)
-    mean, _ = result.mean_and_error(metric.name)
-    return (
-        f"{metric.words} {digits3(mean)}, at a quick setting ({result.setting}); the fit as asked "
-        "for follows"
-    )
+    for k, name in enumerate(plan.table.targets or ("",)):
+        own = result.output(k) if name else result
+        mean, _ = own.mean_and_error(metric.name)
+        session.say(
+            "at first",
+            f"{name}{': ' * bool(name)}{metric.words} {digits3(mean)}, at a quick setting "
+            f"({own.setting}); the fit as asked for follows",
+        )
 
 
 def _score_itself(plan: Plan, fitted: Fitted, look: Look | None) -> Result:
@@ -571,12 +626,16 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     settings = parse_settings(options.settings)
     if options.model != "auto":
         check_name(options.model)  # before any reading
-    table = read_training(options.data, options.table)
+    table = read_training(options.data, options.table, may_be_several=options.scoring is not None)
     describe_table(table, session)
     settings = in_order(settings, table.order)
     n_rows, model = len(table.labels), options.model
     if options.scoring is None:
         model, settings = _auditor(table, options.model, settings)
+    if table.targets:
+        if model not in ("auto", "spectral"):
+            raise UsageError(f"--model {model} learns one target; spectral learns several")
+        model = "spectral"
     entry = choose_model(model, table.task.name, len(table.classes), n_rows)
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
@@ -588,6 +647,9 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     estimator = make_estimator(entry.estimator_class(), settings, common)
     refuse_conflicts(table, estimator)
     _describe_model(options, entry, estimator, table, session)
+    if table.targets:
+        words = f"{', '.join(table.targets)}: one kernel, a function and noise each"
+        session.say("targets", words)
     _warn_of_size(entry, estimator, n_rows, session)
     _warn_of_hours(entry, estimator, n_rows, len(table.classes or ()), session)
     entry.compile_loops(functools.partial(session.note, ""))
@@ -701,6 +763,8 @@ def _describe_model(
         n_classes = len(table.classes or ())
         if entry is not first and n_classes > first.max_classes:
             why = f"auto: {first.name} tells at most {first.max_classes} classes apart"
+        elif table.targets:
+            why = "auto: the one that learns several targets"
         elif entry is not first:
             why = f"auto: above {first.most_rows(n_classes)} rows {first.name} takes too long"
     session.say("model", f"{entry.name}, {summary} ({why})")

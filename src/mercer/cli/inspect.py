@@ -152,7 +152,8 @@ def _checkpoint(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
 
 
 def _model(path: Path, saved: SavedModel, session: Session) -> None:
-    from mercer.cli.prediction import find_predictor
+    from mercer.cli.prediction import find_predictors
+    from mercer.cli.saving import outputs_json
     from mercer.cli.terminal import diagnosed, evaluation_json, score_words
 
     manifest, estimator = saved.manifest, saved.estimator
@@ -177,10 +178,8 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
         session.say("versions", ", ".join(f"{name} {version}" for name, version in made.versions))
     more = f" and {len(inputs) - 12} more" if len(inputs) > 12 else ""
     session.say("inputs", f"{len(inputs)}: {', '.join(inputs[:12])}{more}")
-    if classes:
-        session.say("classes", ", ".join(classes))
-    else:
-        session.say("task", find_predictor(saved).task.name)
+    task = "task", find_predictors(saved)[0].task.name
+    session.say(*(("classes", ", ".join(classes)) if classes else task))
     kernels = getattr(estimator, "kernel_weights_", {})
     weights = getattr(estimator, "weights_", {})
     for label, own in (("kernels", kernels), ("weights", weights)):
@@ -193,10 +192,10 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
     for label, words in (*_periods(estimator), *diagnosed(estimator.diagnostics_)):
         session.say(label, words)
     evaluation = None if saved.table is None else saved.table.evaluation
-    if evaluation is None:
-        session.say("scores", "none stored")
-    else:
-        session.say("scores", f"{score_words(evaluation)} ({evaluation.how})")
+    for predictor, one in zip(find_predictors(saved), saved.outputs, strict=True):
+        its = None if one.table is None else one.table.evaluation
+        words = "none stored" if its is None else f"{score_words(its)} ({its.how})"
+        session.say("scores", predictor.about(words))
     session.give(
         {
             "file": str(path),
@@ -214,6 +213,7 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
             "holds_training_rows": holds_rows,
             "diagnostics": estimator.diagnostics_.to_dict(),
             "evaluation": None if evaluation is None else evaluation_json(evaluation),
+            **({} if saved.table is None else outputs_json(saved.table)),
             "provenance": None if saved.table is None else _provenance(saved),
         }
     )

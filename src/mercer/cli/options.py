@@ -92,6 +92,12 @@ id_option = click.option(
     help="Column that names the rows.",
     shell_complete=complete_column,
 )
+output_option = click.option(
+    "--target",
+    "output",
+    metavar="NAME",
+    help="Which of the targets, of a model that learned several.",
+)
 encoding_option = click.option(
     "--encoding",
     metavar="NAME",

@@ -29,7 +29,7 @@ from mercer.cli.prediction import (
     Predictor,
     check_id,
     encoder_of,
-    find_predictor,
+    find_predictors,
     ignored_words,
     implied_id,
 )
@@ -136,19 +136,18 @@ class Streamed:
 
     n_rows: int
     notes: tuple[str, ...]
-    #: of the rows whose target is known; without what needs all rows at once
-    scores: Scores | RegressionScores | None
+    #: of the rows whose target is known, by output; without what needs all rows at once
+    scores: dict[str, Scores | RegressionScores]
 
 
 @dataclass(frozen=True, eq=False)
 class TableStream:
     """A table, opened, and who predicts its rows."""
 
-    predictor: Predictor
+    predictors: tuple[Predictor, ...]  # of each output
     table: RowSource  # all columns
     inputs: RowSource  # those that the model takes, in its order
     texts: tuple[Path, ...]  # files whose cells can be read as text; none of an array
-    target: str | None  # the column to score by
     id_column: str | None  # the column that names the rows
     notes: tuple[str, ...]  # about the table
     null_values: frozenset[str]
@@ -160,8 +159,13 @@ class TableStream:
 
     def check(self) -> None:
         """Read all inputs once, to find bad cells before output that cannot be taken back."""
-        for _ in self.inputs.blocks(self.predictor.n_rows):
+        for _ in self.inputs.blocks(self._n_block):
             pass
+
+    @property
+    def _n_block(self) -> int:
+        """Rows of a block."""
+        return self.predictors[0].n_rows
 
     def predict(
         self,
@@ -174,21 +178,27 @@ class TableStream:
         ``advance`` is given the number of rows of each block that is done; ``dress`` turns the
         columns of a block into those that are written.
         """
-        marks = BlockScores(self.predictor, self._targets())
+        marks = [BlockScores(each, self._targets(each)) for each in self.predictors]
         names = self._names()
-        for X in self.inputs.blocks(self.predictor.n_rows):
+        for X in self.inputs.blocks(self._n_block):
             called = next(names, None)
             if called is None or len(next(iter(called.values()))) != len(X):
                 raise changed(self.table.name)
-            columns, held = self.predictor.block(X, *marks.next_known())
-            marks.add(held)
-            writer.append(dress(called | columns))
+            for predictor, own in zip(self.predictors, marks, strict=True):
+                columns, held = predictor.block(X, *own.next_known())
+                own.add(held)
+                called = called | columns
+            writer.append(dress(called))
             advance(len(X))
-        return Streamed(self.n_rows, marks.notes, marks.scores())
+        pairs = list(zip(self.predictors, marks, strict=True))
+        notes = (each.about(note) for each, own in pairs for note in own.notes)
+        found = {each.output: own.scores() for each, own in pairs}
+        scores = {name: own for name, own in found.items() if own is not None}
+        return Streamed(self.n_rows, tuple(dict.fromkeys(notes)), scores)
 
     def _names(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield what the rows of each block are called, as columns."""
-        n = self.predictor.n_rows
+        n = self._n_block
         if self.id_column is None:
             parts = self.table.parts
             sizes = [part.n_rows for part in parts]
@@ -200,30 +210,28 @@ class TableStream:
             for block in self.table.select([self.id_column]).blocks(n):
                 yield {self.id_column: as_levels(Column(self.id_column, block[:, 0], "number"))}
 
-    def _targets(self) -> Iterator[NDArray[Any]]:
+    def _targets(self, predictor: Predictor) -> Iterator[NDArray[Any]]:
         """Yield the target of each block; numbers, or words where the classes are words."""
-        if self.target is None:
+        target, n = predictor.target, self._n_block
+        if target is None or target not in self.table.names:
             return
-        n = self.predictor.n_rows
-        if self.texts and any(isinstance(label, str) for label in self.predictor.classes):
-            blocks: Iterator[NDArray[Any]] = read_texts(
-                self.texts, self.target, n, self.null_values
-            )
+        if self.texts and any(isinstance(label, str) for label in predictor.classes):
+            blocks: Iterator[NDArray[Any]] = read_texts(self.texts, target, n, self.null_values)
         else:
-            _refuse_words(self.table, self.target)
-            rows = self.table.select([self.target])  # gaps and all, which `blocks` refuses
+            _refuse_words(self.table, target)
+            rows = self.table.select([target])  # gaps and all, which `blocks` refuses
             chunks = regroup(rows._chunks(0, rows.n_rows), n, rows.n_rows)
             blocks = (block[:, 0] for block in chunks)
         position = 0
         for values in blocks:
-            self._refuse_targets(values, position)
+            self._refuse_targets(values, position, target)
             yield values
             position += len(values)
 
-    def _refuse_targets(self, values: NDArray[Any], position: int) -> None:
+    def _refuse_targets(self, values: NDArray[Any], position: int, target: str) -> None:
         """Refuse a number that cannot be computed with."""
         if values.dtype != object and (is_bad := np.abs(values) > LARGEST).any():
-            place = self.table.place(position + int(np.argmax(is_bad)), self.target)
+            place = self.table.place(position + int(np.argmax(is_bad)), target)
             raise DataError(f"{place}: the target is too large to compute with; correct it")
 
 
@@ -237,16 +245,17 @@ def open_stream(
     takes more than numbers, the encoded rows are written into the cache.
     """
     encoder = encoder_of(model)
-    is_possible = encoder.missing != "drop" and encoder.target is None
+    are_numbers = all(encoder_of(one).target is None for one in model.outputs)
+    is_possible = encoder.missing != "drop" and are_numbers
     is_written = out is None or out.suffix.lower() in (".csv", ".parquet")
     paths = _large_files(data) if is_possible and is_written else ()
     if not paths:
         return None
-    predictor = find_predictor(model)
+    predictors = find_predictors(model)
     words = encoder.null_values
     table = open_rows(data, null_values=words)
     id_column = implied_id(model, table.names, id_column)
-    check_id(id_column, predictor.names)
+    check_id(id_column, [name for predictor in predictors for name in predictor.names])
     is_array = first_bytes(paths[0]).startswith(NPY)
     is_plain = all(c.kind == "number" and not c.written for c in encoder.codes)
     if first_bytes(paths[0]).startswith(PARQUET):  # numerals in strings may be what is needed
@@ -263,14 +272,12 @@ def open_stream(
         inputs = open_rows(data, encode=TableEncoder.of(encoder), null_values=words)
     if id_column is not None and id_column not in table.names:
         table.select([id_column])  # says what there is
-    target = None if model.table is None else model.table.target
     others = tuple(name for name in table.names if name not in encoder.input_names)
     return TableStream(
-        predictor=predictor,
+        predictors=predictors,
         table=table,
         inputs=inputs,
         texts=() if is_array else paths,
-        target=target if target in table.names else None,
         id_column=id_column,
         notes=ignored_words(model, others, id_column),
         null_values=words,

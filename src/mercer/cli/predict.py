@@ -81,17 +81,24 @@ def command(
     predictions = predict_frame(saved, frame, id_column)
     for note in predictions.notes:
         session.note("note", note)
-    evaluation = predictions.evaluation
-    if evaluation is not None:
-        _say_scores(session, score_words(evaluation), saved, data, frame.n_rows)
+    evaluations = predictions.evaluations
+    _say_scores(
+        session,
+        {k: score_words(each) for k, each in evaluations.items()},
+        saved,
+        data,
+        frame.n_rows,
+    )
     columns = predictions.columns
     if out is not None or not is_json:
         write_rows(out, columns, is_for_spreadsheet=is_for_spreadsheet)
     if out is not None:
         session.note("written", f"{out}, {len(next(iter(columns.values())))} rows")
     if is_json:
-        scores = None if evaluation is None else evaluation_json(evaluation)
-        session.give({"predictions": records(columns), "evaluation": scores})
+        scores = {name: evaluation_json(each) for name, each in evaluations.items()}
+        only = scores.pop("", None)
+        given = {"predictions": records(columns), "evaluation": only}
+        session.give({**given, "outputs": scores} if len(saved.outputs) > 1 else given)
 
 
 def _predict_blocks(
@@ -120,24 +127,27 @@ def _predict_blocks(
             result = stream.predict(writer, lambda n: bar.update(task, advance=n), dress)
     for note in result.notes:
         session.note("note", note)
-    if result.scores is not None:
-        words = listed_scores(result.scores, stream.predictor.task.metrics)
-        _say_scores(session, words, model, data, result.n_rows)
+    metrics = stream.predictors[0].task.metrics
+    words = {name: listed_scores(each, metrics) for name, each in result.scores.items()}
+    _say_scores(session, words, model, data, result.n_rows)
     if out is not None:
         session.note("written", f"{out}, {result.n_rows} rows")
 
 
-def _say_scores(session: Session, words: str, model: SavedModel, data: str, n_rows: int) -> None:
-    """Say the scores, and that they flatter a model of rows that it has learned from.
+def _say_scores(
+    session: Session, scores: dict[str, str], model: SavedModel, data: str, n_rows: int
+) -> None:
+    """Say the scores of each output, and that they flatter a model of rows that it learned from.
 
     A file does not say which rows these were: their number and the name of the table do.
     """
-    learned = None if model.table is None else model.table.provenance
+    more, learned = "", None if model.table is None else model.table.provenance
     if learned is not None and data != "-":
         is_same = os.path.basename(data) == os.path.basename(learned.source)
         if is_same and n_rows == learned.n_rows:
-            words += (
+            more = (
                 "; it seems to have learned from this table (same name, as many rows), and "
                 "predicts rows that it has not seen worse"
             )
-    session.note("scores", words)
+    for name, words in scores.items():
+        session.note("scores", (f"{name}: " if name else "") + words + more)

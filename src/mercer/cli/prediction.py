@@ -39,6 +39,20 @@ def read_model_before(model: Path, data: str | None) -> SavedModel:
         raise ModelFileError(f"{error}, but {data!r} is one: the model comes first") from None
 
 
+def output_of(model: SavedModel, asked: str | None) -> SavedModel:
+    """Return the model of the one target that a command is about, by its name."""
+    names: tuple[str, ...] = getattr(model.estimator, "output_names_", ())
+    if asked is None and len(model.outputs) == 1:
+        return model
+    own = None if model.table is None else model.table.target
+    found = dict(zip(names or (own,), model.outputs, strict=True))
+    if asked not in found:
+        known = ", ".join(quoted(name) for name in found if name is not None)
+        what = "which target" if asked is None else f"no target {quoted(asked)}"
+        raise UsageError(f"--target: {what}; the model learned {known or 'one'}")
+    return found[asked]
+
+
 # What a saved model says of a block of rows, as columns of a table: classes or numbers.
 
 Array = NDArray[np.float64]
@@ -56,16 +70,13 @@ class Predictor:
 
     estimator: Any
     variance: float  # of the training targets of a regressor; nan if it is not known
+    target: str | None  # the column that it predicts, where that is known
+    output: str = ""  # name of the output, where the model has several
 
     @property
     def task(self) -> Task:
         """The task of the model."""
-        return REGRESSION if self.outputs else task_of(self.estimator)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of several outputs."""
-        return tuple(getattr(self.estimator, "output_names_", ()))
+        return task_of(self.estimator)
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -77,12 +88,16 @@ class Predictor:
         """Rows of a block, at most."""
         return BLOCK if self.task is REGRESSION else 10_000
 
+    def about(self, words: str) -> str:
+        """Let words be about the output, where the model has several."""
+        return f"{self.output}: {words}" if self.output else words
+
     @property
     def names(self) -> tuple[str, ...]:
         """The columns."""
         if self.task is REGRESSION:
             own = ("prediction", "std", "lower_90", "upper_90")
-            return tuple(f"{name}_{each}" for each in self.outputs for name in own) or own
+            return tuple(f"{name}_{self.output}" for name in own) if self.output else own
         more: tuple[str, ...] = ()
         if self._has_latent:
             more = ("latent_mean", "latent_sd")
@@ -101,9 +116,6 @@ class Predictor:
 
     def _numbers(self, X: Array, known: Rows, y: Array) -> tuple[list[Array], HeldOut | None]:
         law = self.estimator.predictive(X)
-        if self.outputs:
-            found = np.stack([law.mean, law.std, *law.interval(LEVEL)])
-            return [*found.transpose(2, 0, 1).reshape(-1, len(X))], None
         if len(known) == 0:
             return [law.mean, law.std, *law.interval(LEVEL)], None
         targets = np.full(len(X), y[0])  # one that is possible, where none is known
@@ -133,7 +145,7 @@ class Predictions:
 
     columns: dict[str, NDArray[Any]]
     notes: tuple[str, ...]  # about the table
-    evaluation: AnyEvaluation | None  # of the rows whose target is known
+    evaluations: dict[str, AnyEvaluation]  # of the rows whose target is known, by output
 
 
 def encoder_of(model: SavedModel) -> Encoder:
@@ -151,11 +163,13 @@ def read_for(
     model: SavedModel, data: str, id_column: str | None = None, encoding: str | None = None
 ) -> Frame:
     """Read a table whose columns are written as those that the model learned from."""
-    target = None if model.table is None else model.table.target
-    encoder = encoder_of(model)
-    written = encoder.texts(target, find_predictor(model).classes)
+    written = [
+        name
+        for one, own in zip(model.outputs, find_predictors(model), strict=True)
+        for name in encoder_of(one).texts(own.target, own.classes)
+    ]
     names = INDEX_COLUMNS if id_column is None else (id_column,)
-    words = encoder.null_values
+    words = encoder_of(model).null_values
     return read_frame(data, as_text=names, as_written=written, encoding=encoding, null_values=words)
 
 
@@ -170,30 +184,41 @@ def implied_id(model: SavedModel, names: Sequence[str], id_column: str | None) -
 def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Predictions:
     """Predict every row, and score those whose target is known."""
     encoded = encoder_of(model).transform(frame)
-    predictor = find_predictor(model)
+    predictors = find_predictors(model)
     id_column = implied_id(model, frame.names, id_column)
-    names = row_names(frame, encoded.rows, id_column, predictor.names)
-    known = _known(model, frame, encoded.rows, predictor)
-    columns, held = _predict(predictor, encoded.X, known)
-    notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column), *known.notes)
-    evaluation = _evaluation(model, "predictions", predictor, held) if held else None
-    return Predictions(names | columns, notes, evaluation)
+    own = [name for predictor in predictors for name in predictor.names]
+    columns = row_names(frame, encoded.rows, id_column, own)
+    notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column))
+    evaluations = {}
+    for one, predictor in zip(model.outputs, predictors, strict=True):
+        known = _known(one, frame, encoded.rows, predictor)
+        said, held = _predict(predictor, encoded.X, known)
+        columns |= said
+        notes += tuple(predictor.about(note) for note in known.notes)
+        if held:
+            evaluations[predictor.output] = _evaluation(one, "predictions", predictor, held)
+    return Predictions(columns, notes, evaluations)
 
 
-def find_predictor(model: SavedModel) -> Predictor:
-    """Return what predicts by a saved model."""
-    variance = None if model.table is None else model.table.target_variance
-    return Predictor(model.estimator, math.nan if variance is None else variance)
+def find_predictors(model: SavedModel) -> tuple[Predictor, ...]:
+    """Return what predicts by a saved model, each of its outputs."""
+    names, found = getattr(model.estimator, "output_names_", ()) or ("",), []
+    for name, one in zip(names, model.outputs, strict=True):
+        variance = None if one.table is None else one.table.target_variance
+        target = None if one.table is None else one.table.target
+        variance = math.nan if variance is None else variance
+        found.append(Predictor(one.estimator, variance, target, name))
+    return tuple(found)
 
 
 def _known(model: SavedModel, frame: Frame, rows: NDArray[np.int64], predictor: Predictor) -> Known:
     """Find the targets of the rows; if they cannot be used, none, and why."""
-    none = np.zeros(0, dtype=np.int64)
-    if model.table is None or model.table.target not in frame.names:
+    none, target = np.zeros(0, dtype=np.int64), predictor.target
+    if target is None or target not in frame.names:
         return Known(none, none, ())
     try:
-        table, classes = model.table, predictor.classes
-        return read_known(frame, table.target, predictor.task, table.encoder, classes, rows)
+        encoder, classes = encoder_of(model), predictor.classes
+        return read_known(frame, target, predictor.task, encoder, classes, rows)
     except DataError as error:
         return Known(none, none, (f"not scored: {error}",))
 
@@ -234,8 +259,9 @@ def ignored_words(
     model: SavedModel, ignored: Sequence[str], id_column: str | None
 ) -> tuple[str, ...]:
     """Say which columns the model does not use; nothing where there are none."""
-    target = None if model.table is None else model.table.target
-    used = (target, id_column, *find_predictor(model).outputs)
+    table = model.manifest.get("table") or {}
+    others = (each["target"] for each in table.get("outputs", ()))  # of an output, too
+    used = (id_column, *others, *(predictor.target for predictor in find_predictors(model)))
     names = [name for name in ignored if name not in used]
     if not names:
         return ()
@@ -251,8 +277,7 @@ def score_frame(
 
     Rows whose label it does not know are left out, and said in the notes.
     """
-    predictor = find_predictor(model)
-    task_of(model.estimator)  # refuses several outputs
+    (predictor,) = find_predictors(model)
     target = "target" if model.table is None else model.table.target
     rows = read_scored(frame, target, encoder_of(model), predictor.task, predictor.classes)
     known = Known(np.arange(len(rows.y)), rows.y, ())

@@ -16,6 +16,7 @@ from mercer.cli.options import (
     id_option,
     json_option,
     out_path,
+    output_option,
     spreadsheet_option,
 )
 from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id, read_model_before
@@ -90,6 +91,7 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
 @out_path("--out", "Write the rows: .csv, .parquet or .json.")
 @id_option
 @encoding_option
+@output_option
 @spreadsheet_option
 @json_option
 @debug_option
@@ -100,6 +102,7 @@ def command(
     out: Path | None,
     id_column: str | None,
     encoding: str | None,
+    output: str | None,
     is_for_spreadsheet: bool,
     is_json: bool,
 ) -> None:
@@ -114,13 +117,13 @@ def command(
     mercer query model.mercer unlabelled.csv -n 10 --id patient --out queries.csv
     """
     from mercer.cli.outputs import check_format, check_outputs, records, write_rows
-    from mercer.cli.prediction import read_for
+    from mercer.cli.prediction import output_of, read_for
     from mercer.cli.terminal import Session, rows_table
 
     check_outputs({"--out": out}, {"MODEL": model, "POOL": pool})
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
-    saved = read_model_before(model, pool)
+    saved = output_of(read_model_before(model, pool), output)
     check_model(saved, model)
     frame = read_for(saved, pool, id_column, encoding)
     found = query_frame(saved, frame, n_queries, id_column)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mercer.cli.options import data_argument, debug_option, encoding_option, out_path
+
+if TYPE_CHECKING:
+    from mercer.estimation.inspection import Inspection
+    from mercer.posterior.evaluation import AnyEvaluation
 
 
 @click.command()
@@ -25,7 +30,7 @@ def command(model: Path, data: str | None, encoding: str | None, out: Path) -> N
     from dataclasses import replace
 
     from mercer.cli.outputs import check_outputs
-    from mercer.cli.prediction import read_for, read_model_before, score_frame
+    from mercer.cli.prediction import find_predictors, read_for, read_model_before, score_frame
     from mercer.cli.saving import compare_step, next_steps
     from mercer.cli.terminal import Session, score_words
     from mercer.report import build_report, render, write_report
@@ -33,24 +38,28 @@ def command(model: Path, data: str | None, encoding: str | None, out: Path) -> N
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     session = Session()
     saved = read_model_before(model, data)
-    evaluation = None if saved.table is None else saved.table.evaluation
-    inspection = None
+    seen: list[tuple[AnyEvaluation | None, Inspection | None]] = [
+        (None if one.table is None else one.table.evaluation, None) for one in saved.outputs
+    ]
     if data is not None:
-        frame = read_for(saved, data, encoding=encoding)
-        evaluation, notes, inspection = score_frame(saved, frame, f"the rows of {frame.source}")
-        for note in notes:
-            session.note("note", note)
-        session.say("scores", f"{score_words(evaluation)}; held out if {data} was not fitted on")
-    elif evaluation is None:
+        frame, seen = read_for(saved, data, encoding=encoding), []
+        for predictor, one in zip(find_predictors(saved), saved.outputs, strict=True):
+            scores, notes, looked = score_frame(one, frame, f"the rows of {frame.source}")
+            seen.append((scores, looked))
+            said = f"{score_words(scores)}; held out if {data} was not fitted on"
+            for label, words in (*(("note", note) for note in notes), ("scores", said)):
+                (session.say if label == "scores" else session.note)(label, predictor.about(words))
+    elif (stored := seen[0][0]) is None:
         session.say("scores", "none are stored in the model; name DATA with the target to get some")
     else:
-        session.say("scores", f"as stored in the model: {evaluation.how}")
+        session.say("scores", f"as stored in the model: {stored.how}")
     provenance = None if saved.table is None else saved.table.provenance
-    words = [] if provenance is None else shlex.split(provenance.command)[1:]
-    step = compare_step(words, data=data)
-    if inspection is not None:
+    typed = [] if provenance is None else shlex.split(provenance.command)[1:]
+    evaluation, inspection = seen[0]
+    step = compare_step(typed, data=data) if len(seen) == 1 else None
+    if inspection is not None and len(seen) == 1:
         steps = next_steps(
-            words, saved.estimator, evaluation, inspection, data=data, model=str(model)
+            typed, saved.estimator, evaluation, inspection, data=data, model=str(model)
         )
         inspection = replace(inspection, steps=steps)
     report = build_report(
@@ -59,6 +68,7 @@ def command(model: Path, data: str | None, encoding: str | None, out: Path) -> N
         provenance=provenance,
         next_step=step or ("", ""),
         inspection=inspection,
+        outputs=seen if len(seen) > 1 else (),
     )
     write_report(out, render(report))
     session.say("report", str(out))

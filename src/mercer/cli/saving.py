@@ -8,7 +8,7 @@ import itertools
 import os
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -357,6 +357,28 @@ def provenance_of(
     )
 
 
+def table_model(
+    plan: Plan, fitted: Fitted, provenance: Provenance, evaluations: Sequence[AnyEvaluation]
+) -> TableModel:
+    """Put together what is kept beside a model; of several targets a part for each."""
+    table, target = plan.table, provenance.target
+    if not table.targets:
+        return TableModel(table.encoder, target, evaluations[0], provenance, fitted.variance)
+    parts = zip(plan.outputs, table.targets, evaluations, fitted.variance, strict=True)
+    outputs = tuple(
+        TableModel(one.table.encoder, name, each, replace(provenance, target=name), variance)
+        for one, name, each, variance in parts
+    )
+    return TableModel(table.encoder, target, None, provenance, outputs=outputs)
+
+
+def outputs_json(saved: TableModel) -> dict[str, Any]:
+    """Return the scores of each of several targets, where there are several."""
+    found = {each.target: each.evaluation for each in saved.outputs}
+    scores = {name: each and evaluation_json(each) for name, each in found.items()}
+    return {"outputs": scores} if scores else {}
+
+
 def say_fitted(fitted: Fitted, session: Session) -> None:
     """Say what was fitted and what its diagnostics say."""
     estimator = fitted.estimator
@@ -385,11 +407,11 @@ def write_files(
     out: Path | None,
     report: Path | None,
     step: NextStep | None,
-    inspect: Callable[[], Inspection | None] = lambda: None,
+    inspect: Callable[[], Sequence[Inspection]] = lambda: (),
 ) -> None:
     """Write what was asked for; the model first, so that nothing can lose a long fit.
 
-    ``inspect`` says what the report shows of rows and inputs.
+    ``inspect`` says what the report shows of rows and inputs, of each target.
     """
     if out is not None:
         write_model(out, fitted.estimator, saved)
@@ -401,14 +423,17 @@ def write_files(
     if report is not None:
         from mercer.report import build_report, render, write_report
 
-        provenance, evaluation = saved.provenance, saved.evaluation
         with session.at_work("report"):
+            scored = saved.outputs or (saved,)
+            looks: Sequence[Inspection | None] = inspect() or [None] * len(scored)
+            seen = [(own.evaluation, its) for own, its in zip(scored, looks, strict=True)]
             built = build_report(
                 fitted.estimator,
-                evaluation=evaluation,
-                provenance=provenance,
+                evaluation=saved.evaluation,
+                provenance=saved.provenance,
                 next_step=step or ("", ""),
-                inspection=inspect(),
+                inspection=seen[0][1],
+                outputs=seen if len(seen) > 1 else (),
             )
         write_report(report, render(built))
         session.say("report", str(report))
@@ -437,6 +462,7 @@ def as_json(
         "notes": list(provenance.notes),
         "next": None if step is None else step.command,
         "evaluation": None if saved.evaluation is None else evaluation_json(saved.evaluation),
+        **outputs_json(saved),
         "diagnostics": fitted.estimator.diagnostics_.to_dict(),
         "weights": getattr(fitted.estimator, "weights_", None),
         "seconds": fitted.seconds,

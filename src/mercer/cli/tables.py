@@ -18,7 +18,7 @@ from mercer.cli.options import TableOptions
 from mercer.data.csv_reader import line_end
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, fit_encoder
 from mercer.data.files import STANDARD_INPUT, printable, quoted
-from mercer.data.formats import Dates
+from mercer.data.formats import CellFormat, Dates
 from mercer.data.frame import (
     INDEX_COLUMNS,
     Column,
@@ -56,14 +56,22 @@ class TrainingTable:
     encoder: Encoder  # fitted on all rows
     X: NDArray[np.float64]  # (n, d)
     classes: tuple[Any, ...]  # labels, sorted; empty for regression
-    labels: NDArray[Any]  # (n,), the targets in their own type
-    y: NDArray[Any]  # (n,), position in `classes`, or the number
+    labels: NDArray[Any]  # (n,), the targets in their own type; (n, q) of several
+    y: NDArray[Any]  # (n,), position in `classes`, or the number; (n, q) of several
     groups: Rows | None  # (n,), numbers
     names: RowNames  # what the rows are called in the file
     task: Task
     reason: str  # why it is this task
     notes: tuple[str, ...]  # what was done to columns and rows
     order: tuple[Any, ...] = ()  # `classes` from the lowest to the highest, where the file knows it
+    targets: tuple[str, ...] = ()  # names of several
+    written: tuple[CellFormat | None, ...] = ()  # how the numbers of each of these stand in it
+
+    def output(self, k: int) -> TrainingTable:
+        """Return the table of one of several targets."""
+        encoder = replace(self.encoder, target=self.written[k])
+        labels, y = self.labels[:, k], self.y[:, k]
+        return replace(self, labels=labels, y=y, encoder=encoder, targets=())
 
     def fold(self, train: Rows, test: Rows) -> Fold:
         """Encode one split; what the encoding learns, it learns on the training part."""
@@ -91,18 +99,29 @@ class TrainingTable:
         )  # fmt: skip
 
 
-def read_training(data: str, options: TableOptions) -> TrainingTable:
-    """Read a table to learn from."""
+def read_training(
+    data: str, options: TableOptions, *, may_be_several: bool = False
+) -> TrainingTable:
+    """Read a table to learn from; its targets ``may_be_several`` numbers, commas between names."""
     as_text = (*options.as_text, *INDEX_COLUMNS)
     coded = None if options.task == "regression" else options.target
     words = options.null_values
     frame = read_frame(
         data, as_text=as_text, target=coded, encoding=options.encoding, null_values=words
     )
-    frame, target_notes = _with_target(frame, options)
-    target = read_target(frame, options.target, cast("AnyTask", options.task))
-    task = TASKS[target.task]
-    named = _special_columns(frame, options)
+    targets = _named_targets(frame, options.target)
+    is_several = len(targets) > 1
+    if is_several and not may_be_several:
+        raise UsageError("several targets are for mercer fit; name one of them")
+    if is_several and options.task == "classification":
+        raise UsageError("several targets are numbers: --task regression")
+    named = _special_columns(frame, targets, options)
+    asked = cast("AnyTask", "regression" if is_several else options.task)
+    target_notes: tuple[str, ...] = ()
+    if options.missing != "error":
+        frame, target_notes = _with_targets(frame, targets)
+    found = [read_target(frame, name, asked) for name in targets]
+    target, task = found[0], TASKS[found[0].task]
     id_column = options.id_column
     id_notes: tuple[str, ...] = ()
     if id_column is None and (index := index_column(frame.names)) not in (None, *named):
@@ -116,17 +135,20 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         null_values=null_words(words),
     )
     encoded = encoder.transform(inputs)
-    labels = target.values[encoded.rows]
-    if all(label == labels[0] for label in labels):
-        raise DataError(
-            f"{frame.source}: after rows with missing values were dropped the target has only "
-            f"one {task.noun}, {quoted(labels[0])}; use --missing impute"
-        )
+    values = [each.values[encoded.rows] for each in found]
+    for column in values:
+        if all(label == column[0] for label in column):
+            raise DataError(
+                f"{frame.source}: after rows with missing values were dropped the target has only "
+                f"one {task.noun}, {quoted(column[0])}; use --missing impute"
+            )
+    labels = np.column_stack(values) if is_several else values[0]
     classes, y = task.encode(labels)
     if len(classes) == len(labels) >= _TEXTS:
         target_notes += (f"target {quoted(options.target)} differs in every row, as names do",)
     groups = None if options.group is None else _groups(frame.take(encoded.rows), options.group)
-    order = tuple(level for level in frame.column(options.target).order if level in classes)
+    order = tuple(level for level in frame.column(targets[0]).order if level in classes)
+    several = f"targets {', '.join(map(quoted, targets))}: numbers, several of them, so regression"
     return TrainingTable(
         source=STANDARD_INPUT if data == "-" else data,
         inputs=inputs.take(encoded.rows),
@@ -138,7 +160,7 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
         groups=groups,
         names=RowNames.of_frame(frame, encoded.rows, id_column),
         task=task,
-        reason=target.reason,
+        reason=several if is_several else target.reason,
         notes=(
             *target_notes,
             *(() if classes == () else spelling_notes(frame.column(options.target))),
@@ -151,6 +173,8 @@ def read_training(data: str, options: TableOptions) -> TrainingTable:
             *encoded.notes,
         ),
         order=order,
+        targets=targets if is_several else (),
+        written=tuple(each.written for each in found),
     )
 
 
@@ -195,28 +219,24 @@ def spellings(labels: list[Any], texts: list[str]) -> dict[str, str]:
     return {label: found.most_common(1)[0][0] for label, found in counts.items()}
 
 
-def several_targets(data: str, options: TableOptions, model: str) -> tuple[str, ...]:
-    """Names of targets with commas between them; of one, whatever it is called, nothing."""
-    names = tuple(options.target.split(","))
-    if len(names) == 1 or data == "-":
-        return ()
-    if options.target in read_frame(data, encoding=options.encoding).names:
-        return ()
-    if options.task == "classification" or model not in ("auto", "spectral"):
-        raise UsageError("several targets are numbers that spectral learns: --model spectral")
+def _named_targets(frame: Frame, asked: str) -> tuple[str, ...]:
+    """Names of several targets with commas between them; one name may hold a comma, too."""
+    names = (asked,) if asked in frame.names else tuple(asked.split(","))
     if len(set(names)) < len(names):
         raise UsageError("--target names a column twice")
     return names
 
 
-def _with_target(frame: Frame, options: TableOptions) -> tuple[Frame, tuple[str, ...]]:
-    """Leave out rows without a target, where something is to be done about gaps; say how many."""
-    column = frame.column(options.target)
-    is_missing = column.is_missing
-    if options.missing == "error" or not is_missing.any() or is_missing.all():
+def _with_targets(frame: Frame, targets: Sequence[str]) -> tuple[Frame, tuple[str, ...]]:
+    """Leave out rows that lack a target, unless all do, and say how many."""
+    columns = [frame.column(name) for name in targets]
+    is_missing = np.any([column.is_missing for column in columns], axis=0)
+    if not is_missing.any() or any(column.is_missing.all() for column in columns):
         return frame, ()
-    words = f"{is_missing.sum()} of {frame.n_rows} rows have no target and were dropped"
-    return frame.take(np.flatnonzero(~is_missing)), (words + gap_words(column),)
+    what = "lack a target" if len(columns) > 1 else "have no target"
+    words = f"{is_missing.sum()} of {frame.n_rows} rows {what} and were dropped"
+    gaps = "".join(map(gap_words, columns))
+    return frame.take(np.flatnonzero(~is_missing)), (words + gaps,)
 
 
 def _order_notes(target: str, order: tuple[str, ...]) -> tuple[str, ...]:
@@ -227,16 +247,15 @@ def _order_notes(target: str, order: tuple[str, ...]) -> tuple[str, ...]:
     return (f"target {quoted(target)}: {words}",) if order else ()
 
 
-def _special_columns(frame: Frame, options: TableOptions) -> list[str]:
-    """Name the columns that are not inputs: target, names of rows, groups, dropped ones."""
+def _special_columns(frame: Frame, targets: Sequence[str], options: TableOptions) -> list[str]:
+    """Name the columns that are not inputs: targets, names of rows, groups, dropped ones."""
     dropped = frame.named(options.drop)
-    if options.target in dropped:
-        raise UsageError(f"--drop {quoted(options.target)} is the target")
-    special = [options.target, *dropped]
-    special += [frame.column(name).name for name in options.as_text]
-    if options.target in options.as_text:
-        raise UsageError("the target cannot be --id or --group")
-    return special
+    for name in targets:
+        if name in dropped:
+            raise UsageError(f"--drop {quoted(name)} is the target")
+        if name in options.as_text:
+            raise UsageError("the target cannot be --id or --group")
+    return [*targets, *dropped, *(frame.column(name).name for name in options.as_text)]
 
 
 _NAME_OF_ROWS = re.compile(r"(?:^|[^a-z])(id|ids|nr|no|num|number|index|idx|key|uuid|guid)$")
@@ -506,14 +525,21 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
 
 
 def _test_file(table: TrainingTable, target: str, test: str, encoding: str | None) -> Split:
-    written = table.encoder.texts(target, table.classes)
+    several = {name: table.output(k).encoder for k, name in enumerate(table.targets)}
+    encoders = several or {target: table.encoder}
+    written = [text for name, own in encoders.items() for text in own.texts(name, table.classes)]
     words = table.encoder.null_values
     frame = read_frame(test, as_written=written, encoding=encoding, null_values=words)
-    rows = read_scored(frame, target, table.encoder, table.task, table.classes)
+    whole = _with_targets(frame, table.targets)[0] if several else frame
+    n_left, task, classes = frame.n_rows - whole.n_rows, table.task, table.classes
+    untold = (untold_words(n_left, frame.n_rows),) if n_left else ()
+    found = [read_scored(whole, name, own, task, classes) for name, own in encoders.items()]
+    rows, y = found[0], [each.y for each in found]
     how = f"the {len(rows.y)} rows of {printable(frame.source)}"
     names = table.encoder.feature_names, table.encoder.sources
-    fold = Fold(table.X, table.y, rows.X, rows.y, None, None, table.groups, *names)
-    notes = (*few_words(len(rows.y), table.task), *rows.notes)
+    y_test = np.column_stack(y) if several else rows.y
+    fold = Fold(table.X, table.y, rows.X, y_test, None, None, table.groups, *names)
+    notes = (*few_words(len(rows.y), task), *untold, *rows.notes)
     return Split((fold,), how, notes, np.arange(len(table.labels)), rows.names)
 
 

@@ -106,6 +106,12 @@ class Result:
     is_quick: bool = False  # whether that is a quicker one than its own
     increases: tuple[Increases, ...] = ()  # of each fold, where the importance of inputs was asked
 
+    def output(self, k: int) -> Result:
+        """Return what was said of one of several outputs."""
+        parts: Any = tuple(part.output(k) for part in self.parts)  # type: ignore[union-attr]
+        increases = tuple(each.output(k) for each in self.increases)
+        return replace(self, parts=parts, increases=increases)
+
     @property
     def pooled(self) -> AnyScores:
         """Scores of the rows of all folds together."""

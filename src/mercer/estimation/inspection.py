@@ -126,10 +126,14 @@ def plan_look(
 ) -> Look:
     """Decide what is measured of ``n_rows`` held-out rows, so that it takes seconds.
 
-    Of many inputs, those that alone tell most of the target in rows X (m, d), y (m,) are measured.
+    Of many inputs, those that alone tell most of the target, or of one of q, in rows X (m, d),
+    y (m,) or (m, q), are measured.
     There are ``n_classes`` classes, 0 of numbers.
     """
-    strengths = [strength_alone(X[:, each], y, is_classes=n_classes > 0) for each in inputs.columns]
+    strengths = [
+        max(strength_alone(X[:, each], own, is_classes=n_classes > 0) for own in np.atleast_2d(y.T))
+        for each in inputs.columns
+    ]
     order = np.argsort(-np.array(strengths), kind="stable")[:_MOST_INPUTS]
     kept = inputs.take(np.sort(order))
     most = _MOST_PREDICTED // (_N_REPEATS * len(kept) * max(1, n_classes - 1))
@@ -142,12 +146,17 @@ class Increases:
     """How much worse held-out rows are predicted with one input of another row.
 
     ``log_score`` and ``error`` are (R, n, d): repeats, rows, inputs. The error is 1 for a wrong
-    class, else the squared error. ``groups`` (n,) numbers the groups that rows come in.
+    class, else the squared error. ``groups`` (n,) numbers the groups that rows come in. Of several
+    outputs there is an axis of them more.
     """
 
     log_score: Array
     error: Array
     groups: Rows | None = None
+
+    def output(self, k: int) -> Increases:
+        """Return those of one of several outputs."""
+        return Increases(self.log_score[..., k], self.error[..., k], self.groups)
 
     @classmethod
     def joined(cls, parts: Sequence[Increases]) -> Increases:
@@ -161,11 +170,11 @@ class Increases:
 
 
 def losses_of(model: Any, X: Array, y: NDArray[Any]) -> Array:
-    """Log score and error of each row of X (m, d), shape (2, m).
+    """Log score and error of each row of X (m, d), shape (2, m), or (2, m, q) of several outputs.
 
     ``y`` holds positions among the classes of the model, or numbers.
     """
-    if task_of(model) is not REGRESSION:
+    if not hasattr(model, "predictive"):
         losses = HeldClasses(y, np.asarray(model.predict_proba(X), dtype=np.float64)).losses
         return np.stack([losses["log_score"], losses["error_rate"]])
     parts = []
@@ -193,7 +202,7 @@ def permuted_losses(
     ----------
     model : estimator
         Fitted, on other rows.
-    X, y : ndarray of shape (m, d) and (m,)
+    X, y : ndarray of shape (m, d) and (m,), or (m, q) of several outputs
         Held-out rows: positions of classes, or numbers.
     look : Look
     n_parts, part : int
@@ -208,8 +217,8 @@ def permuted_losses(
     rows, n_repeats = look.share(n_parts, part, len(X)), look.n_repeats
     n = len(rows)
     base = losses_of(model, X[rows], y[rows])
-    found = np.empty((2, n_repeats, n, len(look.inputs)))
-    repeated, targets = np.tile(X[rows], (n_repeats, 1)), np.tile(y[rows], n_repeats)
+    found = np.empty((2, n_repeats, n, len(look.inputs), *y.shape[1:]))
+    repeated, targets = np.tile(X[rows], (n_repeats, 1)), np.concatenate([y[rows]] * n_repeats)
     for j, (name, columns) in enumerate(zip(look.inputs.names, look.inputs.columns, strict=True)):
         if len(sources):
             columns = np.flatnonzero(np.array(sources) == name)
@@ -218,10 +227,11 @@ def permuted_losses(
         donors += donors >= rows
         changed = repeated.copy()
         changed[:, columns] = X[donors.ravel()][:, columns]
-        losses = losses_of(model, changed, targets).reshape(2, n_repeats, n)
+        losses = losses_of(model, changed, targets).reshape(2, n_repeats, n, *y.shape[1:])
         # A row that got its own value is the same row, whatever the last digits of its loss are.
-        is_other = (changed != repeated).any(axis=1).reshape(n_repeats, n)
-        found[..., j] = np.where(is_other, losses - base[:, np.newaxis], 0.0)
+        is_same = (changed == repeated).all(axis=1).reshape(n_repeats, n)
+        found[:, :, :, j] = losses - base[:, np.newaxis]
+        found[:, is_same, j] = 0.0
     return Increases(found[0], found[1], None if groups is None else groups[rows])
 
 

@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -25,7 +25,9 @@ from mercer.posterior.schema import (
     COMMON,
     LARGEST,
     STANDARDIZER,
+    Anything,
     Fields,
+    ListOf,
     Maybe,
     Number,
     Sizes,
@@ -48,8 +50,12 @@ _RUN_PARAMS = ("checkpoint", "max_seconds", "n_jobs", "progress")
 
 
 _TABLE_FIELDS = Fields(
-    {"target": Text(), "target_variance": Maybe(Number(0.0, math.inf, is_open=True))},
-    optional=frozenset({"target_variance"}),
+    {
+        "target": Text(),
+        "target_variance": Maybe(Number(0.0, math.inf, is_open=True)),
+        "outputs": ListOf(Fields({"target": Text(), "written": Anything()}, is_closed=False)),
+    },
+    optional=frozenset({"target_variance", "outputs"}),
     is_closed=False,
 )
 
@@ -89,6 +95,7 @@ class TableModel:
     evaluation: AnyEvaluation | None
     provenance: Provenance
     target_variance: float | None = None  # of a regressor's training rows; divisor: their number
+    outputs: tuple[TableModel, ...] = ()  # of each of several targets; scores are theirs
 
 
 @dataclass(frozen=True)
@@ -124,22 +131,35 @@ def write_model(
             "encoder": table.encoder.to_dict(),
             "target": table.target,
             "provenance": asdict(table.provenance),
-            "evaluation": None,
         }
-        if table.evaluation is not None:
-            from mercer.posterior.evaluation import evaluation_parts
-
-            fields, columns = evaluation_parts(table.evaluation)
-            manifest["table"]["evaluation"] = fields
-            arrays |= columns
-        if table.target_variance is not None:
-            manifest["table"]["target_variance"] = table.target_variance
+        manifest["table"] |= _target_parts(table, arrays)
+        if table.outputs:
+            manifest["table"]["outputs"] = [
+                {
+                    **_target_parts(each, arrays, f"outputs/{k}/"),
+                    "written": None if (own := each.encoder.target) is None else own.to_dict(),
+                }
+                for k, each in enumerate(table.outputs)
+            ]
     elif hasattr(estimator, "encoder_"):
         manifest["encoder"] = estimator.encoder_.encoding_.to_dict()
     if extra is not None:
         manifest[extra.name] = extra.fields
         arrays |= {f"{extra.name}/{name}": values for name, values in extra.arrays.items()}
     write_container(path, manifest, arrays)
+
+
+def _target_parts(table: TableModel, arrays: Arrays, prefix: str = "") -> dict[str, Any]:
+    """Return what is kept of a target as JSON values; put its held-out rows among the arrays."""
+    values: dict[str, Any] = {"target": table.target, "evaluation": None}
+    if table.evaluation is not None:
+        from mercer.posterior.evaluation import evaluation_parts
+
+        values["evaluation"], columns = evaluation_parts(table.evaluation)
+        arrays |= {prefix + name: column for name, column in columns.items()}
+    if table.target_variance is not None:
+        values["target_variance"] = table.target_variance
+    return values
 
 
 def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
@@ -165,16 +185,26 @@ def table_model_from(manifest: Mapping[str, Any], arrays: Arrays) -> TableModel 
     from mercer.data.encoding import Encoder
     from mercer.posterior.evaluation import evaluation_from, provenance_from
 
+    def of_target(values: Any, encoder: Any, made: Provenance, columns: Arrays) -> TableModel:
+        scores = values["evaluation"]
+        return TableModel(
+            encoder=Encoder.from_dict(encoder),
+            target=values["target"],
+            evaluation=None if scores is None else evaluation_from(scores, columns),
+            provenance=made,
+            target_variance=values.get("target_variance"),
+        )
+
     try:
         _TABLE_FIELDS.check(table, "table", {})
-        evaluation = table["evaluation"]
-        return TableModel(
-            encoder=Encoder.from_dict(table["encoder"]),
-            target=table["target"],
-            evaluation=None if evaluation is None else evaluation_from(evaluation, arrays),
-            provenance=provenance_from(table["provenance"]),
-            target_variance=table.get("target_variance"),
-        )
+        coded, made = table["encoder"], provenance_from(table["provenance"])
+        outputs = []
+        for k, each in enumerate(table.get("outputs", ())):
+            _TABLE_FIELDS.check(each, f"table/outputs[{k}]", {})
+            own = {name.removeprefix(f"outputs/{k}/"): rows for name, rows in arrays.items()}
+            its = replace(made, target=each["target"])
+            outputs.append(of_target(each, {**coded, "target": each["written"]}, its, own))
+        return replace(of_target(table, coded, made, arrays), outputs=tuple(outputs))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"inconsistent model file: {error}") from error
 

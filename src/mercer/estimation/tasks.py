@@ -87,11 +87,14 @@ class Task:
         """Return the number of rows of the smallest class; of numbers, of all."""
         return int(np.bincount(y).min()) if self.is_stratified else len(y)
 
-    def variance(self, y: NDArray[Any]) -> float:
-        """Return the variance of training targets, by which errors are standardised; or nan."""
-        return math.nan if self.is_stratified else float(y.var())
+    def variance(self, y: NDArray[Any]) -> Any:
+        """Return the variance of training targets, a list of several; nan of classes.
 
-    def answer(self, model: Any, X: Array, y: NDArray[Any], variance: float) -> HeldOut:
+        Errors are standardised by it.
+        """
+        return math.nan if self.is_stratified else y.var(axis=0).tolist()
+
+    def answer(self, model: Any, X: Array, y: NDArray[Any], variance: Any) -> HeldOut:
         """Return what a fitted model says of rows X (m, d) whose target is known.
 
         ``y`` (m,) is as `encode` returns it, ``variance`` that of the targets that the model was

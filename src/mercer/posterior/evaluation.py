@@ -92,7 +92,7 @@ class HeldClasses:
 class HeldTargets:
     """Predictive laws of n numbers in brief, and the numbers that came; in the user's units.
 
-    All fields have shape (n,).
+    All fields have shape (n,), or (n, q) of several outputs, of which one is scored at a time.
     """
 
     y: Array
@@ -110,6 +110,12 @@ class HeldTargets:
         """Return what was said of some of the rows."""
         return HeldTargets(
             **{field.name: getattr(self, field.name)[rows] for field in fields(self)}
+        )
+
+    def output(self, k: int) -> HeldTargets:
+        """Return what was said of one of several outputs."""
+        return HeldTargets(
+            **{field.name: getattr(self, field.name)[:, k] for field in fields(self)}
         )
 
     def scores(self) -> RegressionScores:
@@ -196,8 +202,8 @@ class TargetLaw(Protocol):
         """Draw new targets, (n, m)."""
 
 
-def hold(law: TargetLaw, y: Array, variance: float) -> HeldTargets:
-    """Keep in brief what a predictive law says of targets that are known."""
+def hold(law: TargetLaw, y: Array, variance: Any) -> HeldTargets:
+    """Keep in brief what a predictive law says of targets (n,) or (n, q) that are known."""
     lower, upper = law.interval(LEVEL)
     return HeldTargets(
         y=y,
@@ -207,7 +213,7 @@ def hold(law: TargetLaw, y: Array, variance: float) -> HeldTargets:
         upper=upper,
         log_density=law.log_density(y),
         pit=law.pit(y),
-        variance=np.full(len(y), variance),
+        variance=np.full(y.shape, variance),
     )
 
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -102,6 +102,7 @@ def build_report(
     audit: Audit | None = None,
     next_step: tuple[str, str] = ("", ""),
     inspection: Inspection | None = None,
+    outputs: Sequence[tuple[AnyEvaluation | None, Inspection | None]] = (),
 ) -> Report:
     """Put together the report of a fitted estimator; a `UsageError` if there is none for its kind.
 
@@ -109,21 +110,27 @@ def build_report(
     that it is not known how the model came about. With an audit, its section comes
     first, and absent scores are no lack. ``next_step`` is words and the command after them, to run
     next; shown with the scores. ``inspection`` is what was seen of rows and inputs, and the steps
-    that an audit proposes; None leaves out what needs it.
+    that an audit proposes; None leaves out what needs it. Of several ``outputs`` there are an
+    evaluation and an inspection each, or None.
     """
     kind = type(estimator).__name__
     if kind not in _METHODS:
         raise UsageError(f"there is no report for {kind}, only for {', '.join(_METHODS)}")
     method, draws = _METHODS[kind], estimator.posterior_
-    held_sections, held_tiles = _HELD_OUT[task_of(estimator).name]
+    is_several = getattr(estimator, "n_outputs_", 1) > 1
+    held_sections, held_tiles = _HELD_OUT["regression" if is_several else task_of(estimator).name]
+    names = estimator.output_names_ if any(each for each, _ in outputs) else ()
+    seen = list(outputs) if names else [(evaluation, inspection)]
     is_scored = audit is None or evaluation is not None
     steps = () if audit is None or inspection is None else inspection.steps
     of_method = method.sections(estimator, audit)
     draws_section = particles_section if draws.is_weighted else chains_section
     first, later = of_method[: audit is not None], of_method[audit is not None :]
+    told = [(*held_sections(each), *answers.answer_sections(each, looked)) for each, looked in seen]
+    if names:
+        told = [_of_output(k, *each) for k, each in enumerate(zip(names, told, strict=True))]
     sections = (
-        *(_proposing(held_sections(evaluation), next_step) if is_scored else ()),
-        *(answers.answer_sections(evaluation, inspection) if is_scored else ()),
+        *(_proposing(sum(told, ()), next_step) if is_scored else ()),
         *first,
         *((answers.steps_section(steps),) if steps else ()),
         fit_section(estimator, method.describe(estimator), provenance),
@@ -137,6 +144,9 @@ def build_report(
         title = f"Audit of {'values' if isinstance(audit, TargetAudit) else 'labels'}: {title}"
     if audit is not None:
         tiles = _audit_tiles(audit)
+    elif names:
+        firsts = [(name, held_tiles(own)[0]) for name, (own, _) in zip(names, seen, strict=True)]
+        tiles = tuple(replace(each, label=f"{name}: {each.label}") for name, each in firsts)
     elif evaluation is not None:
         tiles = held_tiles(evaluation)
     else:
@@ -176,17 +186,35 @@ def save_report(estimator: Any, path: str | os.PathLike[str], X: Any = None, y: 
     """
     if (X is None) != (y is None):
         raise UsageError("give both X_test and y_test, or neither")
-    evaluation, inspection = None, None
-    if X is not None:
-        task = task_of(estimator)
-        rows, known, classes, positions = known_rows(estimator, X, y)
-        held = task.answer(estimator, rows, known, float("nan"))
-        result = Result(type(estimator).__name__, False, (held,), 0.0, task)
-        evaluation = task.evaluate(f"{len(rows)} rows that were given", classes, [result])
-        names = RowNames.positions(len(np.asarray(y))).take(positions)
-        inspection = inspect_rows(estimator, rows, known, estimator._inputs(), names)
-    built = build_report(estimator, evaluation=evaluation, provenance=None, inspection=inspection)
+    n = getattr(estimator, "n_outputs_", 1)
+    found: list[tuple[AnyEvaluation, Inspection]] = []
+    if X is not None and n == 1:
+        found = [_seen(estimator, X, y)]
+    elif X is not None:
+        columns = np.atleast_2d(np.asarray(y).T)
+        if len(columns) != n:
+            raise UsageError(f"y needs a column for each of {n} outputs")
+        found = [_seen(estimator.output(k), X, own) for k, own in enumerate(columns)]
+    evaluation, inspection = found[0] if len(found) == 1 else (None, None)
+    built = build_report(
+        estimator,
+        evaluation=evaluation,
+        provenance=None,
+        inspection=inspection,
+        outputs=found if n > 1 else (),
+    )
     write_report(Path(path), render(built))
+
+
+def _seen(estimator: Any, X: Any, y: Any) -> tuple[AnyEvaluation, Inspection]:
+    """Score rows that were given, and see which inputs decide."""
+    task = task_of(estimator)
+    rows, known, classes, positions = known_rows(estimator, X, y)
+    held = task.answer(estimator, rows, known, float("nan"))
+    result = Result(type(estimator).__name__, False, (held,), 0.0, task)
+    evaluation = task.evaluate(f"{len(rows)} rows that were given", classes, [result])
+    names = RowNames.positions(len(np.asarray(y))).take(positions)
+    return evaluation, inspect_rows(estimator, rows, known, estimator._inputs(), names)
 
 
 def _proposing(sections: tuple[Section, ...], step: tuple[str, str]) -> tuple[Section, ...]:
@@ -226,6 +254,13 @@ def _audit_tiles(audit: Audit) -> tuple[Tile, ...]:
     noun = "Values" if isinstance(audit, TargetAudit) else "Labels"
     wrong = Tile(f"{noun} wrong", percent(float(audit.p_wrong.mean())), "of all rows, expected")
     return Tile("Rows to check", count(audit.n_listed), listed), wrong
+
+
+def _of_output(k: int, name: str, sections: tuple[Section, ...]) -> tuple[Section, ...]:
+    """Let sections be of one of several outputs, whose name they bear."""
+    return tuple(
+        replace(each, key=f"{each.key}-{k}", title=f"{name}: {each.title}") for each in sections
+    )
 
 
 # Matplotlib's SVG made fit for a page: ids of its own, the page's colours, any width.

@@ -261,7 +261,10 @@ _DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: 
 
 
 def noise_words(estimator: Any) -> str:
-    """Say how large the noise of a fitted regressor is."""
+    """Say how large the noise of a fitted regressor is; of several outputs that of each."""
+    if getattr(estimator, "n_outputs_", 1) > 1:
+        names = estimator.output_names_
+        return " ".join(f"{name}: {noise_words(estimator.output(name))}" for name in names)
     noise = estimator.noise_std_
     share = min(1.0, (noise / estimator.target_scale_) ** 2)
     return (
@@ -278,11 +281,14 @@ def curve_figures(estimator: Any) -> tuple[Figure, ...]:
         return ()
     half = 2.0 * standardizer.units[0]
     ends = np.array([standardizer.centre[0] - half, standardizer.centre[0] + half])
-    name = estimator.feature_labels_[0]
-    drawing = Figure(
-        svg(plot.predicted_band, 3.6, estimator, ends),
-        "The prediction, up to two standard deviations from the middle of the input; its ends may "
-        "lie beyond the data. Band: 90 % interval of a new observation.",
-        f"Prediction against {name} with its 90 % interval.",
-    )
-    return (drawing,)
+    name, found = estimator.feature_labels_[0], []
+    for output in getattr(estimator, "output_names_", ()) or ("",):
+        one, of = (estimator.output(output), f" of {output}") if output else (estimator, "")
+        drawing = Figure(
+            svg(plot.predicted_band, 3.6, one, ends),
+            f"The prediction{of}, up to two standard deviations from the middle of the input; its "
+            "ends may lie beyond the data. Band: 90 % interval of a new observation.",
+            f"Prediction{of} against {name} with its 90 % interval.",
+        )
+        found.append(drawing)
+    return tuple(found)

@@ -123,7 +123,7 @@ GLOSSARY: Final = (
     "groups of frequencies. kernel[i]: the kernel at ten fixed differences of inputs, shorter and "
     "shorter. function[i]: the function at the i-th of twenty training rows (which need not be the "
     "i-th of the data); predictions are made of it, so these are what to look at where only "
-    "predictions matter."
+    "predictions matter. Of several targets noise_std[k] and function[k,i] are those of the k-th."
 )
 
 _MOST_LISTED_INPUTS: Final = 30  # in the table
@@ -136,7 +136,8 @@ def describe(estimator: Any) -> tuple[str, ...]:
     draws = estimator.posterior_
     shape = "a straight part plus a curve" if estimator.linear_part else "a curve"
     return (
-        f"{_FIRST_WORDS[estimator.noise == COUNTS].format(shape)} How alike "
+        f"{_FIRST_WORDS[estimator.noise == COUNTS].format(shape)} {_output_words(estimator)}"
+        "How alike "
         "the curve is at two rows depends on how far apart they are in their inputs, and the "
         "kernel says how. It is not chosen but learned, as a mixture of waves of any frequency. "
         f"Markov chain Monte Carlo drew {count(draws.n_total)} kernels and functions that are "
@@ -146,6 +147,15 @@ def describe(estimator: Any) -> tuple[str, ...]:
         if estimator.noise == COUNTS
         else f"{errors_words(estimator)}{noise_words(estimator)}{_tail_words(estimator)}",
         _held_words(estimator),
+    )
+
+
+def _output_words(estimator: Any) -> str:
+    if estimator.n_outputs_ == 1:
+        return ""
+    names = listing(estimator.output_names_)
+    return (
+        f"Each target, {names}, has a function and a noise of its own; the kernel is that of all. "
     )
 
 

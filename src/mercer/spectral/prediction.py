@@ -199,6 +199,11 @@ class SeveralLaws:
         pairs = zip(self.laws, np.asarray(y).T, strict=True)
         return np.column_stack([law.log_density(each) for law, each in pairs])
 
+    def pit(self, y: ArrayLike) -> Array:
+        """Probability of values below targets (m, q)."""
+        pairs = zip(self.laws, np.asarray(y).T, strict=True)
+        return np.column_stack([law.pit(each) for law, each in pairs])
+
     def interval(self, level: float) -> tuple[Array, Array]:
         """Ends of the central intervals, both (m, q)."""
         lower, upper = zip(*(law.interval(level) for law in self.laws), strict=True)

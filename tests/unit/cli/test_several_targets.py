@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mercer
+from mercer.cli import out_of_core, tables
+from mercer.data.tables import read_frame
+from mercer.posterior.container import read_container, write_container
 
 OWN = [
     *("--set", "n_frequencies=8", "--set", "n_draws=10", "--set", "n_warmup=10"),
@@ -46,11 +50,15 @@ def test_fit_and_predict(run, sensors: Path, tmp_path: Path, how: tuple) -> None
     assert code == 0
     assert "north, east: one kernel" in said
     assert said.count("mercer spectral") == said.count("verdict") == 2
+    assert "as asked" not in said.replace("the fit as asked", "")
+    assert "the one that learns several targets" in said
     model = mercer.load(out)
     assert model.output_names_ == ("north", "east")
     code, said, noted = run("predict", out, sensors)
     assert code == 0
     assert "'north'" not in noted
+    assert "north: 60 rows: RMSE" in noted
+    assert "east: 60 rows: RMSE" in noted
     rows = list(csv.DictReader(io.StringIO(said)))
     names = ("prediction", "std", "lower_90", "upper_90")
     assert list(rows[0]) == ["row", *(f"{n}_{k}" for k in ("north", "east") for n in names)]
@@ -61,6 +69,21 @@ def test_fit_and_predict(run, sensors: Path, tmp_path: Path, how: tuple) -> None
     code, said, _ = run("inspect", out)
     assert code == 0
     assert "target 'north,east'" in said
+    n_held = 60 if how[0] == "--cv" else 15
+    assert all(f"{name}: {n_held} rows: RMSE" in said for name in ("north", "east"))
+    code, said, _ = run("inspect", out, "--json")
+    assert list(json.loads(said)["outputs"]) == ["north", "east"]
+    code, _, noted = run("predict", out, sensors, "--json")
+    assert code == 0
+
+
+@pytest.mark.parametrize("how", [["--no-refit"], []])
+def test_a_quick_setting_first(run, sensors: Path, how: list) -> None:
+    words = fit(sensors, "--test-size", 0.25, *how)
+    words[words.index("n_draws=10")] = "n_draws=12"  # the quickest has 10
+    code, said, _ = run(*words)
+    assert code == 0
+    assert re.findall(r"at first +(\w+): ", said) == ["north", "east"]
 
 
 def test_scores_as_json(run, sensors: Path) -> None:
@@ -89,9 +112,10 @@ def test_a_column_with_a_comma_is_one_target(run, sensors: Path) -> None:
         ("north,north", [], "names a column twice"),
         ("north,west", [], "no column 'west'"),
         ("north,kind", [], "'kind'"),
-        ("north,east", ["--model", "gp"], "--model spectral"),
+        ("north,east", ["--model", "gp"], "spectral learns several"),
         ("north,east", ["--task", "classification"], "several targets are numbers"),
-        ("north,east", ["--report", "r.html"], "--report is of one target"),
+        ("north,east", ["--drop", "east"], "--drop 'east' is the target"),
+        ("north,east", ["--id", "east"], "cannot be --id"),
         ("north,east", ["--set", "noise=student_t"], "several outputs have normal noise"),
     ],
 )
@@ -101,24 +125,163 @@ def test_what_is_refused(run, sensors: Path, target: str, more: list, words: str
     assert words in said
 
 
-def test_targets_missing_in_different_rows(run, sensors: Path, tmp_path: Path) -> None:
+def with_gaps(sensors: Path, path: Path) -> Path:
+    """Row 5 without its north, row 9 without its east."""
     lines = sensors.read_text().splitlines()
-    cells = lines[5].split(",")
-    lines[5] = ",".join([cells[0], "", *cells[2:]])
-    path = tmp_path / "gaps.csv"
+    for row, column in ((5, 1), (9, 2)):
+        cells = lines[row].split(",")
+        cells[column] = ""
+        lines[row] = ",".join(cells)
     path.write_text("\n".join(lines) + "\n")
-    code, _, said = run(*fit(path, "--missing", "drop"))
+    return path
+
+
+def test_rows_that_lack_a_target_are_left_out(run, sensors: Path, tmp_path: Path) -> None:
+    path, out = with_gaps(sensors, tmp_path / "gaps.csv"), tmp_path / "m.mercer"
+    code, _, said = run(*fit(path))
     assert code != 0
-    assert "are missing in different rows" in said
+    assert "the target is missing" in said
+    how = ("--missing", "impute", "--test", path, "--out", out)
+    code, said, _ = run(*fit(path, *how))
+    assert code == 0
+    assert "2 of 60 rows lack a target and were dropped" in said
+    assert "2 of 60 rows have no target and are not scored" in said
+    assert "58 rows of" in said
+    code, _, noted = run("predict", out, path)
+    assert code == 0
+    assert "north: 1 of 60 rows have no target and are not scored" in noted
+    assert "east: 59 rows: RMSE" in noted
 
 
-@pytest.mark.parametrize(
-    "command", [["query"], ["explain", "--row", 1], ["report", "--out", "never.html"]]
-)
+def test_the_table_is_read_once(run, sensors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+
+    def read(name: str, **given: object) -> object:
+        names.append(name)
+        return read_frame(name, **given)
+
+    monkeypatch.setattr(tables, "read_frame", read)
+    assert run(*fit(sensors, "--test-size", 0.25))[0] == 0
+    assert names == [str(sensors)]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sensors.read_bytes())))
+    code, said, _ = run(*fit(Path("-"), "--test-size", 0.25))
+    assert code == 0
+    assert "standard input: 60 rows" in said
+
+
+def test_each_target_as_it_is_written(run, tmp_path: Path) -> None:
+    """Of the second a decimal comma and thousands: as in training, so where it is scored."""
+    path, out = tmp_path / "prices.csv", tmp_path / "m.mercer"
+    rng = np.random.default_rng(0)
+    rows = [
+        (x, f"{x + 0.1 * e:.3f}", f"$1,{500 + 20 * x + e:.1f}") for x, e in rng.normal(size=(40, 2))
+    ]
+    path.write_text("x,a,b\n" + "".join(f'{x:.4f},{a},"{b}"\n' for x, a, b in rows))
+    words = ["fit", path, "--target", "a,b", *OWN, "--test", path, "--out", out]
+    assert run(*words)[0] == 0
+    code, _, noted = run("predict", out, path)
+    assert code == 0
+    assert "a: 40 rows: RMSE" in noted
+    assert "b: 40 rows: RMSE" in noted
+
+
+def test_block_by_block(run, sensors: Path, tmp_path: Path, monkeypatch) -> None:
+    """The predictions are the same bits, and each target is scored."""
+    out = tmp_path / "m.mercer"
+    assert run(*fit(sensors, "--test-size", 0.25, "--out", out))[0] == 0
+    _, whole, _ = run("predict", out, sensors)
+    monkeypatch.setattr(out_of_core, "LARGE_BYTES", 0)
+    code, said, noted = run("predict", out, sensors)
+    assert (code, said) == (0, whole)
+    assert "north: 60 rows: RMSE" in noted
+    assert "east: 60 rows: RMSE" in noted
+
+
+def test_a_checkpoint_knows_all_targets(run, sensors: Path, tmp_path: Path) -> None:
+    words = ["--test-size", 0.25, "--checkpoint", tmp_path / "state"]
+    assert run(*fit(sensors, *words))[0] == 0
+    other = tmp_path / "sensors.csv"
+    other.write_text(sensors.read_text().replace(",a,", ",a,", 1))
+    lines = sensors.read_text().splitlines()
+    cells = lines[1].split(",")
+    lines[1] = ",".join([*cells[:2], "7", *cells[3:]])
+    other.write_text("\n".join(lines) + "\n")
+    code, _, said = run(*fit(other, *words))
+    assert code != 0
+    assert "begun with other data" in said
+
+
+def sections(page: Path) -> list[str]:
+    text = page.read_text()
+    assert len(keys := re.findall(r'<section id="([^"]+)"', text)) == len(set(keys))
+    return re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+
+
+def test_one_report_with_a_part_for_each(run, sensors: Path, tmp_path: Path) -> None:
+    out, page = tmp_path / "m.mercer", tmp_path / "r.html"
+    assert run(*fit(sensors, "--cv", 2, "--out", out, "--report", page))[0] == 0
+    titles = sections(page)
+    ends = ("Scores on rows it had not seen", "What decides?", "How do inputs act?")
+    each = [f"{name}: {end}" for name in ("north", "east") for end in ends]
+    assert [title for title in titles if title in each] == each
+    assert titles.count("The kernel that was learned") == titles.count("Diagnostics") == 1
+    text = page.read_text()
+    assert "north: Root mean squared error" in text
+    assert "east: The noise has a standard deviation of" in text
+    code, said, _ = run("report", out, "--out", page)
+    assert code == 0
+    assert "as stored in the model: 2-fold" in said
+    assert "east: Scores on rows it had not seen" in sections(page)
+    code, said, _ = run("report", out, sensors, "--out", page)
+    assert code == 0
+    assert "east: 60 rows: RMSE" in said
+    assert each[0] in sections(page)
+
+
+@pytest.mark.parametrize("command", [["query", "-n", 2], ["explain", "--row", 1]])
 def test_commands_of_one_target(run, sensors: Path, tmp_path: Path, command: list) -> None:
     out = tmp_path / "m.mercer"
     assert run(*fit(sensors, "--test-size", 0.25, "--out", out))[0] == 0
     name, *more = command
     code, _, said = run(name, out, sensors, *more)
-    assert code != 0
-    assert "a model of 2 outputs answers this of one of them" in said
+    assert code == 2
+    assert "which target; the model learned 'north', 'east'" in said
+    code, _, said = run(name, out, sensors, *more, "--target", "west")
+    assert code == 2
+    assert "no target 'west'" in said
+    code, said, noted = run(name, out, sensors, *more, "--target", "east", "--json")
+    assert code == 0
+    assert "'north'" not in noted
+    model, found = mercer.load(out).output("east"), json.loads(said)
+    t = np.loadtxt(sensors, delimiter=",", skiprows=1, usecols=0)[:, np.newaxis]
+    if name == "explain":
+        assert found["rows"][0]["prediction"] == pytest.approx(model.predict(t[:1])[0])
+    else:
+        assert [each["row"] for each in found["queries"]] == (model.query(t, 2) + 1).tolist()
+
+
+@pytest.mark.parametrize("command", ["compare", "audit", "inspect"])
+def test_commands_that_learn_one_target(run, sensors: Path, command: str) -> None:
+    code, _, said = run(command, sensors, "--target", "north,east")
+    assert code == 2
+    assert "several targets are for mercer fit" in said
+
+
+def test_a_file_whose_targets_are_others(run, sensors: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.mercer"
+    assert run(*fit(sensors, "--test-size", 0.25, "--out", out))[0] == 0
+    manifest, arrays = read_container(out)
+    parts = manifest["table"]["outputs"]
+    for bad in (parts[::-1], parts[:1], [{**parts[0], "written": 3}, parts[1]], [{}, {}]):
+        table = {**manifest["table"], "outputs": bad}
+        write_container(tmp_path / "bad.mercer", {**manifest, "table": table}, arrays)
+        code, _, said = run("inspect", tmp_path / "bad.mercer")
+        assert code == 4, said
+        assert "inconsistent" in said
+
+
+def test_folds_in_two_processes(run, sensors: Path) -> None:
+    words = [each if each != "1" else "2" for each in fit(sensors, "--cv", 2, "--json")]
+    found = [json.loads(run(*asked)[1]) for asked in (fit(sensors, "--cv", 2, "--json"), words)]
+    one, two = ([each["entries"][0]["scores"] for each in f["outputs"].values()] for f in found)
+    assert one == two

@@ -119,16 +119,27 @@ def test_one_column_is_one_target() -> None:
     np.testing.assert_array_equal(column.predict(X), alone.predict(X))
 
 
-def test_what_is_of_one_output_is_refused(fitted: BaNKRegressor, tmp_path: Path) -> None:
+def test_what_is_of_one_output_is_refused(fitted: BaNKRegressor) -> None:
     X, Y = sensors()
     for ask in (
         lambda: fitted.explain(X[:2], X[:12]),
         lambda: fitted.query(X),
-        lambda: fitted.report(tmp_path / "r.html", X, Y),
         lambda: fitted.plot.residuals(X, Y),
     ):
         with pytest.raises(UsageError, match=re.escape("of 3 outputs answers this of one")):
             ask()
+
+
+def test_report(fitted: BaNKRegressor, tmp_path: Path) -> None:
+    X, Y = sensors()
+    page = fitted.report(tmp_path / "r.html", X, Y)
+    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", Path(page).read_text())
+    for k in range(3):
+        assert f"y{k}: Scores on rows it had not seen" in titles
+    fitted.report(tmp_path / "bare.html")
+    assert "y0: " not in "".join(re.findall(r"<h2.*?</h2>", (tmp_path / "bare.html").read_text()))
+    with pytest.raises(UsageError, match="a column for each of 3 outputs"):
+        fitted.report(tmp_path / "r.html", X, Y[:, 0])
 
 
 @pytest.mark.parametrize(
