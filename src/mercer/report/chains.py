@@ -1,7 +1,4 @@
-"""The fit of a report: what was fitted, whether chains or particles agree, diagnostics.
-
-Whether the chains agree: trace and rank plots, and the diagnostics in plain words.
-"""
+"""The fit of a report: what was fitted, whether chains or particles agree, diagnostics."""
 
 from __future__ import annotations
 
@@ -106,12 +103,13 @@ def particles_section(estimator: Any) -> Section:
         "when few carry most of it, the light ones are replaced by copies of the heavy ones, and "
         "all are moved.",
     )
-    figure = Figure(
-        svg(plot.particles, 0.4 + 1.9 * -(-len(names) // 3), draws, names),
-        "Probability of each value, as the weights of the particles have it.",
-        f"Bars of {', '.join(names)}.",
-    )
-    return Section("chains", "Particles", text, figures=(figure,))
+    words = "Probability of each value, as the weights of the particles have it."
+    return Section("chains", "Particles", text, figures=(_bars_figure(draws, names, words),))
+
+
+def _bars_figure(draws: Draws, names: list[str], words: str) -> Figure:
+    drawing = svg(plot.particles, 0.4 + 1.9 * -(-len(names) // 3), draws, names)
+    return Figure(drawing, words, f"Bars of {', '.join(names)}.")
 
 
 def _importance_section(draws: Draws, diagnostics: Diagnostics, names: list[str]) -> Section:
@@ -130,11 +128,7 @@ def _importance_section(draws: Draws, diagnostics: Diagnostics, names: list[str]
             f"{diagnostics.prediction_error:.2g} (their Monte Carlo standard error), at most by "
             f"about {diagnostics.largest_prediction_error:.2g}."
         )
-    figure = Figure(
-        svg(plot.particles, 0.4 + 1.9 * -(-len(names) // 3), draws, names),
-        "Probability of each value, as the weights have it.",
-        f"Bars of {', '.join(names)}.",
-    )
+    figure = _bars_figure(draws, names, "Probability of each value, as the weights have it.")
     return Section("chains", "Weighted draws", tuple(text), figures=(figure,))
 
 

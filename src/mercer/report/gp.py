@@ -158,35 +158,19 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
         f"Posterior weights of {len(names)} inputs; the largest median is that of "
         f"{names[order[0]]}, the smallest that of {names[order[-1]]}.",
     )
+    low, median, high = np.quantile(weights, [0.05, 0.5, 0.95], axis=0)
+    columns = ("input", "median weight", "5 %", "95 %", "median lengthscale")
+    rows = tuple(
+        (names[i], median[i], low[i], high[i], median[i] ** -0.5, 100 * is_top[i]) for i in order
+    )
     table = from_table(
         f"The same in numbers. The lengthscale, in {unit}, is one over the square root of the "
         "weight.",
-        _table(weights, names, is_top, order),
+        Table((*columns, "largest in % of draws"), rows),
         decimals={"largest in % of draws": 0},
     )
     title = "Relevance of the inputs"
     return (Section("relevance", title, tuple(text), figures=(figure,), tables=(table,)),)
-
-
-def _table(
-    weights: np.ndarray[Any, Any],
-    names: tuple[str, ...],
-    is_top: np.ndarray[Any, Any],
-    order: np.ndarray[Any, Any],
-) -> Table:
-    low, median, high = np.quantile(weights, [0.05, 0.5, 0.95], axis=0)
-    columns = (
-        "input",
-        "median weight",
-        "5 %",
-        "95 %",
-        "median lengthscale",
-        "largest in % of draws",
-    )
-    rows = tuple(
-        (names[i], median[i], low[i], high[i], median[i] ** -0.5, 100 * is_top[i]) for i in order
-    )
-    return Table(columns, rows)
 
 
 # The part of a report that is about Gaussian process regression.
