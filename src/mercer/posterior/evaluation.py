@@ -634,21 +634,16 @@ def evaluation_from(values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any
         rows = HeldTargets(**{name: arrays[f"evaluation/{name}"] for name in _COLUMNS})
         if np.any(rows.lower > rows.upper):
             raise ValueError("evaluation/lower is above evaluation/upper")
-        entries = tuple(
-            ModelScore(**{**each, "scores": RegressionScores(**each["scores"])})
-            for each in values["entries"]
-        )
-        return RegressionEvaluation(values["how"], rows, entries)
+        return RegressionEvaluation(values["how"], rows, _entries(values, RegressionScores))
     EVALUATION_CLASSES.check(values, "evaluation", sizes)
     check_arrays(arrays, CLASS_EVALUATION, sizes)
-    return Evaluation(
-        how=values["how"],
-        classes=tuple(values["classes"]),
-        y_index=arrays["evaluation/y_index"],
-        proba=arrays["evaluation/proba"],
-        entries=tuple(
-            ModelScore(**{**each, "scores": Scores(**each["scores"])}) for each in values["entries"]
-        ),
+    found = arrays["evaluation/y_index"], arrays["evaluation/proba"]
+    return Evaluation(values["how"], tuple(values["classes"]), *found, _entries(values, Scores))
+
+
+def _entries(values: Mapping[str, Any], kind: type[ScoresT]) -> tuple[ModelScore[ScoresT], ...]:
+    return tuple(
+        ModelScore(**{**each, "scores": kind(**each["scores"])}) for each in values["entries"]
     )
 
 
