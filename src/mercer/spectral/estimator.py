@@ -43,7 +43,7 @@ Array = NDArray[np.float64]
 
 def names_of_outputs(y: Any) -> tuple[str, ...]:
     """Names of the columns of targets (n, q), of which there are several; else nothing."""
-    shape = np.shape(y)
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) != 2 or shape[1] < 2:
         return ()
     return tuple(map(str, getattr(y, "columns", [f"y{k}" for k in range(shape[1])])))

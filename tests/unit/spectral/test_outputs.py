@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.utils.estimator_checks import _NotAnArray
 
 import mercer
 from mercer import BaNKRegressor
@@ -189,3 +190,11 @@ def test_outputs_that_bend_alike_learn_the_kernel_better() -> None:
         errors.append([np.sqrt(np.mean((found - kernel(lags)) ** 2)) for found in fits])
     alone, together = np.mean(errors, axis=0)
     assert together < alone
+
+
+def test_targets_that_only_become_an_array() -> None:
+    """Of a container that no function of NumPy takes, one column or several."""
+    X, Y = sensors()
+    one = BaNKRegressor(**TINY).fit(X, _NotAnArray(Y[:, 0]))
+    np.testing.assert_array_equal(one.predict(X), BaNKRegressor(**TINY).fit(X, Y[:, 0]).predict(X))
+    assert BaNKRegressor(**TINY).fit(X, _NotAnArray(Y)).n_outputs_ == 3
