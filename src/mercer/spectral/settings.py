@@ -46,7 +46,9 @@ Array = NDArray[np.float64]
 # all: with a = 1 two residuals of almost nothing, which 15 rows believed, and interpolated.
 _NOISE_SHAPE, _NOISE_RATE = 0.1, 1e-4
 _RIDGE_PRIOR = GammaPrior(1.0, 1e-3)
-_LINEAR_PRIOR = GammaPrior(1.0, 1e-2)
+# With a rate far below 1 the linear part is all but absent beforehand, and the posterior may have a
+# second mode, where frequencies do its work; chains hardly ever cross over.
+_LINEAR_PRIOR = GammaPrior(1.0, 1.0)
 _FIRST_RIDGE, _FIRST_LINEAR_PRECISION = 0.02, 1.0
 # Components that a chain starts with, in multiples of the scales found: by itself it hardly ever
 # finds a second one.
