@@ -22,8 +22,9 @@ from mercer.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mercer.cli.fitting import Plan, Scored
+    from mercer.cli.fitting import Plan
     from mercer.cli.out_of_core import StoredTraining
+    from mercer.cli.scoring import Scored
     from mercer.cli.terminal import Session
     from mercer.estimation.inspection import Inspection
 
@@ -156,14 +157,7 @@ def _fit(
 
     import numpy as np
 
-    from mercer.cli.fitting import (
-        fit_final,
-        inspect_fit,
-        look_of,
-        refuse_unconverged,
-        say_first,
-        score,
-    )
+    from mercer.cli.fitting import fit_final, refuse_unconverged
     from mercer.cli.outputs import typed_words
     from mercer.cli.saving import (
         as_json,
@@ -175,6 +169,7 @@ def _fit(
         table_model,
         write_files,
     )
+    from mercer.cli.scoring import inspect_fit, look_of, say_first, score
     from mercer.estimation.tasks import REGRESSION
 
     fitted, targets = None, plan.table.targets

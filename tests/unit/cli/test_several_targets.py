@@ -38,6 +38,11 @@ def sensors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def quick_start() -> None:
+    """Folds in other processes have the start as it is."""
+
+
 def fit(sensors: Path, *more: object) -> list[object]:
     drop = ["--drop", "kind", "--drop", "up,down"]
     return ["fit", sensors, "--target", "north,east", *drop, *OWN, *more]

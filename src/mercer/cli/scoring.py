@@ -1,0 +1,240 @@
+"""What held-out rows say of a plan of `mercer fit`: scores, importance and effects of inputs."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections import Counter
+from typing import TypeAlias
+
+from mercer.baselines.peers import peers_of
+from mercer.cli.fitting import LARGE, Fitted, Plan, about_file, by_positions
+from mercer.cli.tables import table_facts
+from mercer.cli.terminal import Session, digits3
+from mercer.data.files import printable
+from mercer.errors import DataError, MercerError, RowsError, UsageError
+from mercer.estimation.cross_validate import Contender, Result, contender_of, cross_validate
+from mercer.estimation.inspection import (
+    Importance,
+    Increases,
+    Inputs,
+    Inspection,
+    Look,
+    effects_of,
+    importance_of,
+    permuted_losses,
+    plan_look,
+)
+from mercer.posterior.evaluation import AnyEvaluation
+from mercer.posterior.scores import find_metric
+
+
+def brief_peers(plan: Plan) -> list[Contender]:
+    """Return the baselines that a model is scored beside."""
+    return [
+        Contender(peer.label, True, functools.partial(peer.make, plan.seed))
+        for peer in peers_of(plan.table.task.name)
+        if peer.is_brief
+    ]
+
+
+Scored: TypeAlias = tuple[AnyEvaluation, list[str], Importance | None]
+
+
+def score(
+    plan: Plan, session: Session, fitted: Fitted | None, look: Look | None = None
+) -> list[Scored]:
+    """Score the model and the baselines on the same rows; of several targets, on each.
+
+    Parameters
+    ----------
+    plan : Plan
+    session : Session
+    fitted : Fitted or None
+        The saved model, where it is itself the one that is scored, or folds start from it.
+    look : Look or None
+        How the importance of inputs is measured; None for not.
+
+    Returns
+    -------
+    list of tuple
+        Of each target the evaluation; in words the baselines that could not be scored; and the
+        importance of inputs, or None.
+    """
+    if not plan.table.targets:
+        return [_score_target(plan, session, fitted, look)]
+    if fitted is not None and plan.is_scored_itself:
+        model = _score_itself(plan, fitted, look)
+    else:
+        contenders = [_contender(plan, fitted)]
+        (model,) = _validated(contenders, plan, session, plan.n_jobs, look)
+    if model.problem:
+        raise _typed(model, plan)
+    return [
+        _score_target(one, session, fitted, look, model.output(k))
+        for k, one in enumerate(plan.outputs)
+    ]
+
+
+def _score_target(
+    plan: Plan,
+    session: Session,
+    fitted: Fitted | None,
+    look: Look | None,
+    model: Result | None = None,
+) -> Scored:
+    """Score on one target; ``model`` is what held-out rows said of it, where they were asked."""
+    contenders = brief_peers(plan)
+    if model is None and fitted is not None and plan.is_scored_itself:
+        model = _score_itself(plan, fitted, look)
+    n_jobs = plan.n_jobs
+    if model is None:
+        contenders.insert(0, _contender(plan, fitted))
+    elif len(plan.table.labels) <= LARGE:
+        n_jobs = 1  # baselines of few rows take less time than the start of a process
+    results = _validated(contenders, plan, session, n_jobs, look)
+    model, *peers = results if model is None else (model, *results)
+    if model.problem:
+        raise _typed(model, plan)
+    scored = [result for result in (model, *peers) if not result.problem]
+    evaluation = plan.table.task.evaluate(plan.split.how, plan.table.classes, scored)
+    importance = None
+    if look is not None and model.increases:
+        is_classes = plan.table.task.is_stratified
+        importance = importance_of(look, model.increases, is_classes=is_classes)
+    return (
+        evaluation,
+        [f"{each.name}: {each.problem}" for each in peers if each.problem],
+        importance,
+    )
+
+
+def _validated(
+    contenders: list[Contender], plan: Plan, session: Session, n_jobs: int, look: Look | None
+) -> tuple[Result, ...]:
+    """Fit contenders on all folds, with a progress bar."""
+
+    def tell(result: Result) -> None:
+        if result.is_quick:
+            _say_first(plan, session, result)
+
+    n_folds, begun = len(plan.split.folds), Counter[str]()
+
+    def fold_words(name: str) -> str:
+        begun[name] += 1
+        return f"fits, {name}" + (
+            f", fold {(begun[name] - 1) % n_folds + 1} of {n_folds}" if n_folds > 1 else ""
+        )
+
+    with session.progress() as bar:
+        n_fits = sum(len(each.settings) for each in contenders) * n_folds
+        task = bar.add_task("scoring", total=n_fits, detail="fits")
+        return cross_validate(
+            contenders,
+            plan.split.folds,
+            n_jobs=n_jobs,
+            task=plan.table.task,
+            on_begin=lambda name: bar.update(task, detail=fold_words(name)),
+            on_fold=lambda name: bar.update(task, advance=1),
+            on_result=tell,
+            name_rows=plan.table.names.listed,
+            look=look,
+        )
+
+
+def look_of(plan: Plan) -> Look | None:
+    """Decide how the importance of inputs is measured; None where no row is held out."""
+    table = plan.table
+    n_rows = sum(len(fold.y_test) for fold in plan.split.folds)
+    if n_rows < 2:
+        return None
+    return plan_look(
+        Inputs.of_encoder(table.encoder),
+        table.X,
+        table.y,
+        n_rows=n_rows,
+        n_classes=len(table.classes),
+        entropy=plan.seed,
+    )
+
+
+def inspect_fit(plan: Plan, fitted: Fitted, importance: Importance | None) -> Inspection:
+    """See how inputs act in the model that is saved: those that decide most first."""
+    table, inputs = plan.table, Inputs.of_encoder(plan.table.encoder)
+    order = list(range(len(inputs)))
+    if importance is not None:
+        first = [importance.names[j] for j in importance.order]
+        order = [inputs.names.index(name) for name in first]
+    found = effects_of(
+        fitted.estimator, table.X, inputs, order=order, classes=table.classes, entropy=plan.seed
+    )
+    facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes)
+    return Inspection(plan.split.names, importance, found, facts)
+
+
+def say_first(plan: Plan, session: Session) -> None:
+    """Say what a quick setting scores, before the fit of the model that is scored itself."""
+    sooner = _contender(plan).sooner
+    if sooner:
+        quick = Contender(plan.label, False, sooner[0].make, sooner[0].words)
+        folds = plan.split.folds
+        n_jobs = min(plan.n_jobs, len(folds))
+        with session.at_work("a quick fit first"):
+            (result,) = cross_validate([quick], folds, n_jobs=n_jobs, task=plan.table.task)
+        _say_first(plan, session, result)
+
+
+def _contender(plan: Plan, fitted: Fitted | None = None) -> Contender:
+    """Return the model as folds fit it, its state in its folder.
+
+    At its quickest setting first, unless that is its own, the maximum, of fewer kernels; or from
+    what the fit to all rows has left.
+    """
+    checkpoint = None if plan.checkpoint is None else str(plan.checkpoint / "folds")
+    params = {**plan.estimator.get_params(deep=False), "checkpoint": checkpoint}
+    estimator = by_positions(type(plan.estimator)(**params), plan.table.classes)
+    is_quick = getattr(plan.estimator, "inference", None) == "map"
+    quicker = plan.entry.quicker[:1] if fitted is None and not is_quick else ()
+    nearby = None if fitted is None else fitted.estimator._left
+    return contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds, nearby)
+
+
+def _say_first(plan: Plan, session: Session, result: Result) -> None:
+    """Say what a quick setting scores, of each target."""
+    if result.problem:
+        return
+    metric = find_metric(result.task.metrics, result.task.default_metric)
+    for k, name in enumerate(plan.table.targets or ("",)):
+        own = result.output(k) if name else result
+        mean, _ = own.mean_and_error(metric.name)
+        session.say(
+            "at first",
+            f"{name}{': ' * bool(name)}{metric.words} {digits3(mean)}, at a quick setting "
+            f"({own.setting}); the fit as asked for follows",
+        )
+
+
+def _score_itself(plan: Plan, fitted: Fitted, look: Look | None) -> Result:
+    (fold,) = plan.split.folds
+    task = plan.table.task
+    started = time.perf_counter()
+    held = task.answer(fitted.estimator, fold.X_test, fold.y_test, task.variance(fold.y_train))
+    seconds = fitted.seconds + time.perf_counter() - started
+    increases: tuple[Increases, ...] = ()
+    if look is not None and len(fold.y_test) > 1:
+        rows = fold.X_test, fold.y_test
+        increases = (permuted_losses(fitted.estimator, *rows, look, groups=fold.groups_test),)
+    own = fold.groups_test
+    return Result(plan.label, False, (held,), seconds, task, groups=own, increases=increases)
+
+
+def _typed(result: Result, plan: Plan) -> Exception:
+    """Return the error of a fold of the model, typed as a fit of all rows would raise it."""
+    error = result.error
+    if isinstance(error, RowsError):  # positions in the table: see `Fold.train`
+        return about_file(error, plan.table)
+    if isinstance(error, (MercerError, TimeoutError)):
+        return error
+    if isinstance(error, ValueError):
+        return DataError(f"{printable(plan.table.source)}: {error}")
+    return error or UsageError(result.problem)
