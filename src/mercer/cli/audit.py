@@ -16,7 +16,6 @@ from mercer.cli.fitting import (
     Fitted,
     Plan,
     fit_final,
-    kept_to_this,
     make_plan,
     refuse_unconverged,
 )
@@ -34,6 +33,7 @@ from mercer.cli.options import (
 from mercer.cli.outputs import (
     check_format,
     check_outputs,
+    kept_to_this,
     records,
     typed_words,
     write_rows,

@@ -85,7 +85,8 @@ def command(
     """Fit a model to a table, score it beside baselines, save it.
 
     DATA is a CSV, JSON lines (both also .gz, .zst), Excel (FILE.xlsx or FILE.xlsx:SHEET), Parquet
-    or Arrow file, a folder of these, a data set by name, or -, standard input. A long fit is
+    or Arrow file, a folder of these, a data set by name, or -, standard input. Several targets,
+    numbers with commas between their names, learn one kernel (spectral). A long fit is
     announced: --set max_seconds=60 ends it in time, with what it has by then, and --set
     inference=map takes the most probable hyperparameters of a Gaussian process alone.
 
@@ -98,9 +99,9 @@ def command(
     mercer fit flights/ --target delay --engine dask --workers 4 --out model.mercer
     """
     from mercer.cli.exits import stoppable
-    from mercer.cli.fitting import FitOptions, kept_to_this, make_plan
+    from mercer.cli.fitting import FitOptions, make_plan
     from mercer.cli.out_of_core import open_training, refuse_with_engine
-    from mercer.cli.outputs import check_outputs
+    from mercer.cli.outputs import check_outputs, kept_to_this
     from mercer.cli.tables import ScoringOptions
     from mercer.cli.terminal import Session
     from mercer.errors import UsageError

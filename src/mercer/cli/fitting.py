@@ -7,8 +7,7 @@ import hashlib
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 import numpy as np
 from joblib import cpu_count
 
-from mercer.atomic import locked
 from mercer.cli.options import TableOptions
 from mercer.cli.tables import (
     UNSCORED,
@@ -158,32 +156,6 @@ def by_positions(estimator: Any, classes: Sequence[Any]) -> Any:
 # ``--checkpoint DIR``: the identity of a command, so that only the same one goes on from it.
 
 _LIMIT = 2**20  # bytes of run.json
-
-
-@contextmanager
-def kept_to_this(folder: Path | None) -> Iterator[None]:
-    """Keep a checkpoint folder, if there is one, to this command.
-
-    Raises
-    ------
-    StorageError
-        If another command has it in hand, or it cannot be made.
-    """
-    if folder is None:
-        yield
-        return
-    name, is_new = printable(str(folder)), not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{name}: cannot make the folder: {error.strerror}") from error
-    try:
-        with locked(folder):
-            yield
-    finally:
-        if is_new:
-            with suppress(OSError):  # something was kept in it
-                folder.rmdir()
 
 
 def data_digest(table: TrainingTable) -> str:
@@ -480,22 +452,6 @@ def _auditor(
             f"--set noise={settings['noise']}: an audit of numbers is of noise=contaminated"
         )
     return model, {"noise": "contaminated", **settings}
-
-
-def refuse_numbers(table: TrainingTable) -> None:
-    """Refuse to review numbers.
-
-    Raises
-    ------
-    UsageError
-        Saying why they are taken for numbers, and what to do.
-    """
-    if not table.classes:
-        raise UsageError(
-            f"{printable(table.source)}: {table.reason}; review is of labels of classes: name "
-            "another target, or use --task classification if these are classes; mercer audit lists "
-            "wrong numbers"
-        )
 
 
 def describe_table(table: TrainingTable, session: Session) -> None:

@@ -17,7 +17,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -27,6 +27,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.atomic import locked
 from mercer.data.arrow import need_pyarrow
 from mercer.data.files import printable
 from mercer.data.row_writer import CsvWriter, RowWriter, writing_rows
@@ -134,6 +135,32 @@ def records(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:
 
 #: What a command keeps in ``--checkpoint DIR``.
 _OF_CHECKPOINT = ("run.json", "fit", "folds")
+
+
+@contextmanager
+def kept_to_this(folder: Path | None) -> Iterator[None]:
+    """Keep a checkpoint folder, if there is one, to this command.
+
+    Raises
+    ------
+    StorageError
+        If another command has it in hand, or it cannot be made.
+    """
+    if folder is None:
+        yield
+        return
+    name, is_new = printable(str(folder)), not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{name}: cannot make the folder: {error.strerror}") from error
+    try:
+        with locked(folder):
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # something was kept in it
+                folder.rmdir()
 
 
 @dataclass(frozen=True)

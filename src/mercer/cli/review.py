@@ -56,15 +56,20 @@ def read_labels(data: str, pool: str | None, options: TableOptions) -> tuple[Lab
     DataError
         A table cannot be read, or the pool lacks an input.
     """
-    from mercer.cli.fitting import refuse_numbers
     from mercer.cli.tables import read_training
     from mercer.data.encoding import FILL_IN
+    from mercer.data.files import printable
     from mercer.data.row_names import RowNames
     from mercer.data.tables import read_frame
     from mercer.review.reviewer import Labels
 
     table = read_training(data, options)
-    refuse_numbers(table)
+    if not table.classes:
+        raise UsageError(
+            f"{printable(table.source)}: {table.reason}; review is of labels of classes: name "
+            "another target, or use --task classification if these are classes; mercer audit lists "
+            "wrong numbers"
+        )
     classes = tuple(str(label) for label in table.classes)
     X, names = table.X, [table.names.listed([k]) for k in range(len(table.X))]
     recorded: list[str | None] = [str(label) for label in table.labels]

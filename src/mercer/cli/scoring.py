@@ -38,6 +38,7 @@ def brief_peers(plan: Plan) -> list[Contender]:
     ]
 
 
+#: Scores on a target, in words the baselines that could not be scored, importance of inputs.
 Scored: TypeAlias = tuple[AnyEvaluation, list[str], Importance | None]
 
 
@@ -46,20 +47,8 @@ def score(
 ) -> list[Scored]:
     """Score the model and the baselines on the same rows; of several targets, on each.
 
-    Parameters
-    ----------
-    plan : Plan
-    session : Session
-    fitted : Fitted or None
-        The saved model, where it is itself the one that is scored, or folds start from it.
-    look : Look or None
-        How the importance of inputs is measured; None for not.
-
-    Returns
-    -------
-    list of tuple
-        Of each target the evaluation; in words the baselines that could not be scored; and the
-        importance of inputs, or None.
+    ``fitted`` is the saved model, where it is itself the one that is scored, or folds start from
+    it; ``look`` says how the importance of inputs is measured.
     """
     if not plan.table.targets:
         return [_score_target(plan, session, fitted, look)]
@@ -102,11 +91,8 @@ def _score_target(
     if look is not None and model.increases:
         is_classes = plan.table.task.is_stratified
         importance = importance_of(look, model.increases, is_classes=is_classes)
-    return (
-        evaluation,
-        [f"{each.name}: {each.problem}" for each in peers if each.problem],
-        importance,
-    )
+    problems = [f"{each.name}: {each.problem}" for each in peers if each.problem]
+    return evaluation, problems, importance
 
 
 def _validated(

@@ -13,8 +13,13 @@ import pytest
 
 import mercer
 from mercer.cli import out_of_core, tables
+from mercer.cli.terminal import evaluation_json
 from mercer.data.tables import read_frame
+from mercer.errors import ModelFileError
+from mercer.estimation import model_file
+from mercer.models import read_model
 from mercer.posterior.container import read_container, write_container
+from support.field_edits import edits_of
 
 OWN = [
     *("--set", "n_frequencies=8", "--set", "n_draws=10", "--set", "n_warmup=10"),
@@ -283,6 +288,31 @@ def test_a_file_whose_targets_are_others(run, sensors: Path, tmp_path: Path) -> 
         code, _, said = run("inspect", tmp_path / "bad.mercer")
         assert code == 4, said
         assert "inconsistent" in said
+
+
+def test_edited_files_are_refused_or_predict(
+    run, sensors: Path, tmp_path: Path, monkeypatch
+) -> None:
+    """As `tests/contracts/test_model_file_fields.py` has it, of every 41st edit."""
+    out = tmp_path / "m.mercer"
+    assert run(*fit(sensors, "--test-size", 0.25, "--out", out))[0] == 0
+    edits, n_refused = list(edits_of(*read_container(out)))[::41], 0
+    for name, manifest, arrays in edits:
+        copies = {each: values.copy() for each, values in arrays.items()}
+        monkeypatch.setattr(model_file, "read_container", lambda _, it=(manifest, copies): it)
+        try:
+            saved = read_model("edited.mercer")
+        except ModelFileError:
+            n_refused += 1
+            continue
+        for one in saved.outputs:
+            law = one.estimator.predictive(np.zeros((2, 1)))
+            assert np.isfinite(law.mean).all(), name
+            assert (law.std > 0.0).all(), name
+            assert one.table is not None
+            if one.table.evaluation is not None:
+                json.dumps(evaluation_json(one.table.evaluation), allow_nan=False)
+    assert n_refused > 0.5 * len(edits)
 
 
 def test_folds_in_two_processes(run, sensors: Path) -> None:
