@@ -13,6 +13,12 @@ from mercer.plot.style import bare_figure, to_svg
 from mercer.spectral.prediction import input_scales
 from support.learned import PERIOD, learned
 
+
+@pytest.fixture(scope="module")
+def quick_start() -> None:
+    """The start as it is: its waves are looked at."""
+
+
 # Learned kernel lags.
 
 
