@@ -569,25 +569,30 @@ def _moving_measures(z: FloatArray, level: float) -> FloatArray:
             measures[1] = array_stats.ess(z, method="bulk")
             measures[2] = array_stats.ess(z, method="tail", prob=(0.05, 0.95))
         if halves.shape[2] >= MIN_DRAWS:
-            rhat = np.nan_to_num(array_stats.rhat(halves), nan=1.0, posinf=RHAT_CEILING)
-            measures[3] = np.minimum(rhat, RHAT_CEILING)
-            measures[4] = _rhat_limit(halves, level)
+            measures[3:] = _rhat_and_limit(_halves(halves), level)
     return measures
 
 
-def _rhat_limit(z: FloatArray, level: float) -> FloatArray:
-    """Return what R-hat exceeds by chance with probability `level`: the law in the module's text.
+def _rhat_and_limit(z: FloatArray, level: float) -> FloatArray:
+    """Return R-hat of sequences (n, m, L), and what it exceeds by chance with probability `level`.
 
-    R-hat is the larger of one of the level and one of the spread (distances from the median); N is
-    the smaller of theirs.
+    R-hat is the larger of one of the level and one of the spread (distances from the median), of
+    normal scores; N of the law in the module's text is the smaller of theirs.
     """
     spread = np.abs(z - np.median(z, axis=(1, 2), keepdims=True))
-    each = [_draws_of_a_sequence(_halves(_normal_scores(u))) for u in (z, spread)]
-    n_equal, n_sequences, length = np.min(each, axis=0), 2 * z.shape[1], z.shape[2] // 2
+    scores = np.stack([_normal_scores(u) for u in (z, spread)])
+    n_sequences, length = z.shape[1:]
+    between, within = (
+        scores.mean(axis=3).var(axis=2, ddof=1),
+        scores.var(axis=3, ddof=1).mean(axis=2),
+    )
+    rhat = np.sqrt(1.0 - 1.0 / length + np.fmax.reduce(between / within))
+    n_equal = np.min([_draws_of_a_sequence(each) for each in scores], axis=0)
     nu = 2.0 * n_sequences * n_equal / ESS_NOISE
     chance = fdtri(n_sequences - 1.0, nu, 1.0 - level)
     limit = np.sqrt((1.0 - 1.0 / length) * (1.0 + chance / (n_equal - 1.0)))
-    return np.asarray(np.clip(limit, RHAT_LIMIT, RHAT_CEILING))
+    rhat = np.minimum(np.nan_to_num(rhat, nan=1.0, posinf=RHAT_CEILING), RHAT_CEILING)
+    return np.array([rhat, np.clip(limit, RHAT_LIMIT, RHAT_CEILING)])
 
 
 def _normal_scores(z: FloatArray) -> FloatArray:

@@ -36,7 +36,7 @@ from mercer.likelihoods.label_noise import (
     fixed_rate,
     log_incomplete_beta,
 )
-from mercer.numerics.cholesky import factorise, solve_lower
+from mercer.numerics.cholesky import factorise, invert_triangle, multiply_lower
 
 # Prior weights of the draws of all rungs, and how sure they are.
 #
@@ -545,8 +545,9 @@ class _Labels:
                 low = np.minimum(sites.precision, 0.0)
                 is_tiny = low.min() > -1e-3
                 sites = replace(sites, precision=sites.precision - (1.0 if is_tiny else 0.5) * low)
-        A = solve_lower(C, self.L.T)
         log_det = 2.0 * float(np.log(C.diagonal()).sum())
+        invert_triangle(C)
+        A = multiply_lower(C, self.L.T)
         return sites, np.einsum("ij,ij->j", A, A), A.T @ (A @ sites.shift), log_det
 
     def _by_rate(self, of_wrong: Array, of_right: Array) -> Array:
