@@ -297,13 +297,15 @@ def _candidate(
     name = " + ".join(terms)
     try:
         model = task.model_of(name, rows)
-        maximum = find_maximum(model, deadline=deadline, starts=starts, tolerance=_TOLERANCE)
-        point = maximum.point
-        likelihood = point.log_density - model.prior.log_density(point.position)
-        is_idle = any(
-            is_simpler(other.terms, terms) and likelihood < other.log_likelihood + _LEAST_LIKELIER
-            for other in others
-        )
+        simpler = [each.log_likelihood for each in others if is_simpler(each.terms, terms)]
+        for tolerance in (_FOLD_TOLERANCE, _TOLERANCE)[len(terms) == 1 :]:  # sums are mostly idle
+            maximum = find_maximum(model, deadline=deadline, starts=starts, tolerance=tolerance)
+            point = maximum.point
+            likelihood = point.log_density - model.prior.log_density(point.position)
+            starts = (point.position,)
+            is_idle = likelihood < max(simpler, default=-np.inf) + _LEAST_LIKELIER
+            if is_idle:
+                break
         scores = np.empty(0)
         if not is_idle:
             best = max((each.scores for each in others), key=rank, default=scores)

@@ -18,14 +18,14 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from mercer.errors import NumericalError
-from mercer.gp.loops import weighted_identity_plus
+from mercer.gp.loops import inverse_diagonal, weighted_identity_plus
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.logistic import logistic_moments
 from mercer.numerics.cholesky import (
     Workspace,
     add_nugget,
     factorise,
-    invert_factored,
+    invert_triangle,
     solve_factored,
 )
 from mercer.posterior.diagnostics import effective_sample_size
@@ -140,8 +140,7 @@ def fit_variational(K: Array, y: Array, coef: Array, weights: Array) -> Proposal
 def _stage(K: Array, y: Array, coef: Array, weights: Array) -> _Stage:
     """Make a proposal, its variances and its bound."""
     plain = make_proposal(K, coef, weights)
-    inverse = invert_factored(plain.L.copy(order="F"))
-    gain = np.clip(1.0 - inverse.diagonal(), 0.0, weights * K.diagonal())
+    gain = _gain(K, plain.L, weights)
     variance = gain / weights
     log_likelihood = y @ plain.mean - logistic_moments(plain.mean, variance).softplus.sum()
     bound = log_likelihood - 0.5 * (coef @ plain.mean) + 0.5 * gain.sum() - plain.log_det
@@ -281,8 +280,9 @@ def matched_evidence(K: Array, y: Array, coef: Array, weights: Array) -> float |
 
 def _gain(K: Array, L: Array, W: Array) -> Array:
     """1 - diag B^-1, B = L L': W times the variance of f, which is at most the prior's."""
-    inverse = invert_factored(L.copy(order="F"))
-    return np.clip(1.0 - inverse.diagonal(), 1e-300, W * K.diagonal())
+    inverse = L.copy(order="F")
+    invert_triangle(inverse)
+    return np.asarray(np.clip(1.0 - inverse_diagonal(inverse.T), 1e-300, W * K.diagonal()))
 
 
 def _without_own(mean: Array, variance: Array, W: Array, nu: Array) -> tuple[Array, Array]:
