@@ -328,8 +328,7 @@ class _Fit:
         proposal = first_proposal(maximum.point.position, width)
         if covariance is not None:
             rng = stream(options.entropy, "importance", _CALIBRATING)
-            n_calibrating = round(_N_CALIBRATING * max(self.share, 0.5))
-            values, said = self._calibrated(values, proposal.draw(rng, n_calibrating))
+            values, said = self._calibrated(values, proposal.draw(rng, _N_CALIBRATING))
             maximum = replace(maximum, notes=(*maximum.notes, *said))
         found = importance_sample(
             values,
