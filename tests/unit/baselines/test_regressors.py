@@ -174,11 +174,14 @@ def test_a_bank_of_one_kernel_is_the_single_kernel() -> None:
     np.testing.assert_array_equal(bank.predict(X), small(RKSRegressor).fit(X, Y).predict(X))
 
 
-def test_an_earlier_fit_is_forgotten() -> None:
+def test_an_earlier_fit_survives_a_refused_one() -> None:
     model = small(RKSRegressor).fit(X, Y)
+    expected = model.predict(X)
     with pytest.raises(UsageError):
         model.set_params(n_folds=0).fit(X, Y)
-    assert not hasattr(model, "coef_")
+    with pytest.raises(ValueError, match="NaN"):
+        model.set_params(n_folds=2).fit(np.full_like(X, np.nan), Y)
+    np.testing.assert_array_equal(model.predict(X), expected)
 
 
 def test_names_of_columns_are_kept() -> None:
