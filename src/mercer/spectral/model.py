@@ -136,6 +136,12 @@ class RegressionModel:
     ridge_prior: GammaPrior | None
     linear_prior: GammaPrior
     n_outputs: int = 1
+    weight: float | None = None  # of all rows, where they have weights: the trace of Phi'Phi
+
+    @property
+    def lowest_ridge(self) -> float:
+        """Least ridge that rounding leaves of the products of features."""
+        return lowest_ridge(self.n_rows if self.weight is None else self.weight)
 
     @property
     def posterior_shape(self) -> float:
@@ -156,7 +162,7 @@ class RegressionModel:
     def lifted(self, ridge: float) -> float:
         """Return a ridge as it is given, or one that fewer rows taught at least `lowest_ridge`."""
         # A little above, so that its logarithm is not below that of the least by rounding.
-        least = (1.0 + 1e-9) * lowest_ridge(self.n_rows)
+        least = (1.0 + 1e-9) * self.lowest_ridge
         return ridge if self.ridge_prior is None else max(ridge, least)
 
     def added(self, prior_precisions: Array) -> Array:
@@ -304,7 +310,7 @@ def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) 
     precisions = model.linear_precisions(linear_precision)
     reduced = reduce_products(gram, precisions, model.n_outputs)
     return RidgeDensity(
-        *reduced, model.posterior_shape, model.noise_rate, prior, lowest_ridge(model.n_rows)
+        *reduced, model.posterior_shape, model.noise_rate, prior, model.lowest_ridge
     )
 
 

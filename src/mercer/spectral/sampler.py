@@ -488,6 +488,13 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         """The regression on those rows."""
         return replace(self.model, n_rows=self.rows_now.n_rows)
 
+    def _model_of(self, gram: Array) -> RegressionModel:
+        """The regression with these products, of rows that may have weights."""
+        if self.noise is None:
+            return self.model_now
+        weight = float(gram.diagonal()[: 2 * self.n_frequencies].sum())
+        return replace(self.model_now, weight=weight)
+
     def init(self, rng: np.random.Generator) -> SpectralState:
         """Draw frequencies at the scales of the start, one component for each of its factors.
 
@@ -538,10 +545,10 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         mixture, W, gram, accepted = self._sweep(rng, state, rows)
         if self.carries:
             mixture, W, gram = self._carry(rng, state, mixture, W, gram, rows)
-        ridge = state.ridge
-        if self.model.ridge_prior is not None:
-            density = ridge_density(self.model_now, gram, state.linear_precision)
-            ridge = draw_ridge(rng, density, ridge)
+        model, ridge = self._model_of(gram), state.ridge
+        if model.ridge_prior is not None:
+            density = ridge_density(model, gram, state.linear_precision)
+            ridge = draw_ridge(rng, density, model.lifted(ridge))
         new = self._complete(rng, W, gram, ridge, state.linear_precision, mixture)
         new = self._turn(rng, new)
         if noise is not None:
@@ -637,9 +644,12 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         log_uniform = np.log(rng.random(len(W)))
         products = rows.products(proposed.frequencies, W)
         gram = products.gram if isinstance(products, WeightedProducts) else state.gram
-        model = self.model_now
-        precisions = model.linear_precisions(state.linear_precision)
-        joint = join(gram, products.among, products.across, state.ridge, precisions)
+        model = self._model_of(gram)
+        precisions, ridge = (
+            model.linear_precisions(state.linear_precision),
+            model.lifted(state.ridge),
+        )
+        joint = join(gram, products.among, products.across, ridge, precisions)
         is_accepted = decide(
             joint, log_uniform, model.posterior_shape, model.noise_rate
         ).is_accepted
@@ -657,7 +667,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         rows: AnyRows,
     ) -> tuple[MixtureState, Array, Array]:
         """Step 4: components, then a scale, that take their members along."""
-        model = self.model_now
+        model = self._model_of(gram)
         precisions = model.prior_precisions(2 * len(W), state.ridge, state.linear_precision)
 
         carried = self.mixture.propose_components(rng, mixture, W)
@@ -692,7 +702,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         mixture: MixtureState,
     ) -> SpectralState:
         """Steps 6 and 7: draw noise, coefficients and the precision of the linear part."""
-        model, n_features = self.model_now, 2 * len(W)
+        model, n_features = self._model_of(gram), 2 * len(W)
         law = coefficients(model, gram, model.prior_precisions(n_features, ridge, linear_precision))
         noise_variance, deviations = law.draw(rng, model.posterior_shape, self.n_deviations)
         draw = CoefDraw(law.mean, deviations, noise_variance, law.log_evidence)
