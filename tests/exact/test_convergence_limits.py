@@ -65,8 +65,19 @@ def test_chains_in_order_seldom_warn(setting: tuple[int, int, float]) -> None:
     assert np.count_nonzero(alarms(x)) <= MOST_ALARMS
 
 
+def hold_the_limit(monkeypatch: pytest.MonkeyPatch, limit: float) -> None:
+    """Let the limit of R-hat be the same for all draws."""
+    measured = diagnostics._rhat_and_limit
+
+    def held(z: np.ndarray, level: float) -> np.ndarray:
+        rhat, _ = measured(z, level)
+        return np.array([rhat, np.full(len(rhat), limit)])
+
+    monkeypatch.setattr(diagnostics, "_rhat_and_limit", held)
+
+
 def test_a_fixed_limit_warns_of_chains_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "_rhat_limit", lambda z, level: np.full(len(z), 1.01))
+    hold_the_limit(monkeypatch, 1.01)
     x = chains(np.random.default_rng(1), (50 * N_QUANTITIES, 4, 100), 0.0)
     assert np.mean(alarms(x)) > 2.0 * MOST_ALARMS / N_FITS
 
@@ -114,7 +125,7 @@ def test_chains_that_disagree_are_caught(fault, n_draws: int, rho: float, power:
 
 
 def test_without_a_limit_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "_rhat_limit", lambda z, level: np.full(len(z), np.inf))
+    hold_the_limit(monkeypatch, np.inf)
     x = chains(np.random.default_rng(500), (10 * N_QUANTITIES, 4, 500), 0.0)
     assert not is_caught_by_rhat(shifted(x)).any()
 

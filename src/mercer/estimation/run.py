@@ -23,7 +23,7 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import UsageError
+from mercer.errors import ConvergenceWarning, UsageError
 from mercer.posterior.container import mercer_version
 from mercer.random import entropy_of
 from mercer.sampling.checkpoint import RunIdentity, digest_arrays, open_run
@@ -75,7 +75,8 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 def whole(fit: Fit) -> Fit:
     """Decorate ``fit``: one that is refused, fails or is stopped leaves the estimator as it was.
 
-    What an earlier fit has learned is there then, as scikit-learn's estimators have it.
+    What an earlier fit has learned is there then, as scikit-learn's estimators have it. A fit whose
+    warning of convergence a filter turns into an error is whole.
     """
 
     @functools.wraps(fit)
@@ -83,6 +84,8 @@ def whole(fit: Fit) -> Fit:
         before = dict(vars(self))
         try:
             return fit(self, *args, **kwargs)
+        except ConvergenceWarning:
+            raise
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
