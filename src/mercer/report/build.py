@@ -230,7 +230,8 @@ def _subtitle(provenance: Provenance | None) -> str:
     if provenance is None:
         return ""
     rows, inputs = count(provenance.n_rows), count(provenance.n_inputs)
-    return f"{provenance.target} in {provenance.source} · {rows} rows · {inputs} inputs"
+    words = f"{inputs} input{'s' * (inputs != '1')}"
+    return f"{provenance.target} in {provenance.source} · {rows} rows · {words}"
 
 
 def _sampling_tile(estimator: Any) -> Tile:
