@@ -46,9 +46,10 @@ def command(model: Path, data: str | None, encoding: str | None, out: Path) -> N
         for predictor, one in zip(find_predictors(saved), saved.outputs, strict=True):
             scores, notes, looked = score_frame(one, frame, f"the rows of {frame.source}")
             seen.append((scores, looked))
+            for note in notes:
+                session.note("note", predictor.about(note))
             said = f"{score_words(scores)}; held out if {data} was not fitted on"
-            for label, words in (*(("note", note) for note in notes), ("scores", said)):
-                (session.say if label == "scores" else session.note)(label, predictor.about(words))
+            session.say("scores", predictor.about(said))
     elif (stored := seen[0][0]) is None:
         session.say("scores", "none are stored in the model; name DATA with the target to get some")
     else:

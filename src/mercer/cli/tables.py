@@ -28,6 +28,7 @@ from mercer.data.frame import (
     TableFacts,
     gap_words,
     index_column,
+    missing_words,
     null_words,
     parse_number,
     strength_alone,
@@ -315,8 +316,7 @@ def _gap_notes(inputs: Frame) -> tuple[str, ...]:
     words = frozenset[str]().union(*(column.null_words for column in found))
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
     noun = "column" if len(found) == 1 else "columns"
-    said = gap_words(replace(found[0], null_words=words)).removeprefix("; ")
-    return (f"{noun} {names}{more}: {said}",)
+    return (f"{noun} {names}{more}: {missing_words(words)}",)
 
 
 def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:

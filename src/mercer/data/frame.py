@@ -231,6 +231,7 @@ def refuse_other_columns(
 
 #: Cells that stand for a missing value, unless others are named.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "None"})
+#: What keeps such words, on the command line.
 KEEP_WORDS = "--null-values ''"
 #: Where such words have been replaced already.
 EMPTY = frozenset({""})
@@ -361,12 +362,14 @@ def column_of_texts(name: str, texts: Sequence[str | None], *, is_text: bool) ->
 
 
 def gap_words(column: Column) -> str:
-    """Say which words of a column of text are read as missing, and how they are kept."""
-    found = list(map(quoted, sorted(column.null_words)))
-    if not found:
-        return ""
-    words = f"; {', '.join(found)} in it {'is' if len(found) == 1 else 'are'} read as missing"
-    return f"{words}: where that is a class or level, {KEEP_WORDS} keeps it"
+    """Say which words of a column of text are read as missing, after what is said of its gaps."""
+    return f"; {missing_words(column.null_words)}" if column.null_words else ""
+
+
+def missing_words(found: Collection[str]) -> str:
+    """Say that these words are read as missing, and how they are kept."""
+    words = f"{', '.join(map(quoted, sorted(found)))} in it {'is' if len(found) == 1 else 'are'}"
+    return f"{words} read as missing: where that is a class or level, {KEEP_WORDS} keeps it"
 
 
 def joined_order(orders: Collection[tuple[str, ...]]) -> tuple[str, ...]:

@@ -541,7 +541,6 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         elif state.n_rows != self.rows_now.n_rows:
             gram = self.rows_now.gram(state.frequencies)
             state = replace(state, gram=gram, n_rows=self.rows_now.n_rows)
-        state = replace(state, ridge=self.model_now.lifted(state.ridge))
         mixture, W, gram, accepted = self._sweep(rng, state, rows)
         if self.carries:
             mixture, W, gram = self._carry(rng, state, mixture, W, gram, rows)
@@ -645,10 +644,8 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         products = rows.products(proposed.frequencies, W)
         gram = products.gram if isinstance(products, WeightedProducts) else state.gram
         model = self._model_of(gram)
-        precisions, ridge = (
-            model.linear_precisions(state.linear_precision),
-            model.lifted(state.ridge),
-        )
+        precisions = model.linear_precisions(state.linear_precision)
+        ridge = model.lifted(state.ridge)
         joint = join(gram, products.among, products.across, ridge, precisions)
         is_accepted = decide(
             joint, log_uniform, model.posterior_shape, model.noise_rate
