@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,19 +16,10 @@ from mercer.cli.fitting import (
     Plan,
     fit_final,
     make_plan,
+    plan_provenance,
     refuse_unconverged,
 )
-from mercer.cli.options import (
-    TableOptions,
-    data_argument,
-    debug_option,
-    jobs_option,
-    json_option,
-    out_path,
-    run_options,
-    spreadsheet_option,
-    table_options,
-)
+from mercer.cli.options import TableOptions
 from mercer.cli.outputs import (
     check_format,
     check_outputs,
@@ -38,7 +28,7 @@ from mercer.cli.outputs import (
     typed_words,
     write_rows,
 )
-from mercer.cli.saving import audit_steps, plan_provenance, say_fitted
+from mercer.cli.saving import audit_steps, say_fitted
 from mercer.cli.tables import WrittenTable, say_conflicts, spellings
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.encoding import Encoder
@@ -174,33 +164,7 @@ def audit_json(
     }
 
 
-@click.command()
-@data_argument()
-@table_options
-@click.option(
-    "--model",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="auto; of numbers gp or spectral.",
-)
-@click.option(
-    "--fdr",
-    type=click.FloatRange(0.0, 1.0),
-    default=0.1,
-    show_default=True,
-    metavar="SHARE",
-    help="List rows while at most this share of them is expected to be right.",
-)
-@out_path("--out", "Write all rows: .csv, .parquet or .json.")
-@out_path("--report", "Write a report, one HTML file.")
-@out_path("--fixed", "Write DATA with each listed label or number replaced by the one suggested.")
-@spreadsheet_option
-@run_options
-@jobs_option
-@json_option
-@debug_option
-def command(
+def run(
     data: str,
     table: TableOptions,
     fdr: float,
@@ -213,19 +177,7 @@ def command(
     is_json: bool,
     **of_fit: Any,
 ) -> None:
-    """List the rows of DATA by the probability that their label or value is wrong.
-
-    Classes: a kernel Gibbs classifier (sphere) learns from all rows that some labels are wrong, how
-    many, and which; each suspicious row gets the label that suits it best. If more than half of the
-    labels are wrong, nothing can tell. Numbers: a Gaussian process (gp) or, above 1000 rows, a
-    learned kernel (spectral) learns the same of values, and says what the other rows would expect.
-
-    \b
-    mercer audit patients.csv --target diabetic --id patient --out audit.csv
-    mercer audit breast_cancer --target target --fdr 0.05 --report audit.html
-    mercer audit meters.csv --target kwh --id meter --out audit.csv
-    mercer audit patients.csv --target diabetic --fdr 0.05 --fixed fixed.csv
-    """
+    """Do the work of `mercer audit`: `mercer.cli.commands` has its options."""
     written = {"--out": out, "--report": report, "--fixed": fixed}
     check_outputs(written, {"DATA": data}, checkpoint=checkpoint)
     for path in (out, fixed):

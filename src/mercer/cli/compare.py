@@ -14,33 +14,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
+from joblib import cpu_count
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from mercer.baselines.peers import peers_of
-from mercer.cli.fitting import always, by_positions, in_order, make_estimator, parse_settings
-from mercer.cli.options import (
-    TableOptions,
-    cv_option,
-    data_argument,
-    debug_option,
-    group_option,
-    jobs_option,
-    json_option,
-    out_path,
-    table_options,
+from mercer.cli.exits import StoppedError, stoppable
+from mercer.cli.fitting import (
+    always,
+    by_positions,
+    describe_table,
+    in_order,
+    make_estimator,
+    parse_settings,
 )
-from mercer.cli.outputs import typed_words, write_rows
+from mercer.cli.options import TableOptions
+from mercer.cli.outputs import check_format, check_outputs, typed_words, write_rows
 from mercer.cli.saving import NextStep, fit_step
-from mercer.cli.tables import TrainingTable
+from mercer.cli.tables import N_FOLDS, SMALL, TrainingTable, cross_validation, read_training
 from mercer.cli.terminal import Session, digits3, duration, lowest, plain_table, shown, spoken
 from mercer.data.files import nearest, printable, quoted
 from mercer.errors import UsageError
-from mercer.estimation.cross_validate import Contender, Fold, Result, contender_of
+from mercer.estimation.cross_validate import (
+    FOLD_DRAWS,
+    Contender,
+    Fold,
+    Result,
+    contender_of,
+    cross_validate,
+)
 from mercer.estimation.tasks import CLASSIFICATION, Task
 from mercer.models import able_models, choose_model, model_names
 from mercer.posterior.container import write_atomically
@@ -465,41 +470,7 @@ def _chosen(names: str | None, known: list[str]) -> list[str]:
     return chosen
 
 
-_METRICS = (
-    *("log_score", "calibration_error", "error_rate", "brier_score"),
-    *("rmse", "mse", "standardized_mse", "mae"),
-)
-
-
-@click.command()
-@data_argument()
-@table_options
-@group_option
-@click.option(
-    "--models",
-    metavar="A,B,..",
-    help="Only these models and baselines; stack, all models in one, has to be named.",
-)
-@click.option(
-    "--metric",
-    type=click.Choice(_METRICS),
-    help="What the table is sorted by, lower is better: the first two for any task, the next two "
-    "for classes, the others for numbers [default: log_score; for numbers rmse].",
-)
-@click.option(
-    "--seconds-per-model",
-    type=click.FloatRange(0.1),
-    default=60.0,
-    show_default=True,
-    help="CPU seconds, over all folds. Models of mercer have a score from a quick setting before, "
-    "and then longer ones while they last; a baseline that takes longer is ended.",
-)
-@out_path("--out", "Write the scores, whole after each model: .json, .csv or .parquet.")
-@cv_option("Number of folds [default: 10 below 1000 rows, else 5].")
-@jobs_option
-@json_option
-@debug_option
-def command(
+def run(
     data: str,
     table: TableOptions,
     settings: tuple[str, ...],
@@ -512,21 +483,7 @@ def command(
     jobs: int | None,
     is_json: bool,
 ) -> None:
-    """Compare all models and baselines that fit the task, on the same folds.
-
-    \b
-    mercer compare patients.csv --target diabetic
-    mercer compare wine --target target --models forest,svc --metric error_rate
-    mercer compare houses.csv --target price --metric mse
-    """
-    from joblib import cpu_count
-
-    from mercer.cli.exits import StoppedError, stoppable
-    from mercer.cli.fitting import describe_table
-    from mercer.cli.outputs import check_format, check_outputs
-    from mercer.cli.tables import N_FOLDS, SMALL, cross_validation, read_training
-    from mercer.estimation.cross_validate import FOLD_DRAWS, cross_validate
-
+    """Do the work of `mercer compare`: `mercer.cli.commands` has its options."""
     check_format(out)
     check_outputs({"--out": out}, {"DATA": data})
     session = Session(is_json)

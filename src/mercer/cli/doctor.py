@@ -12,9 +12,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import click
-
-from mercer.cli.options import debug_option, json_option
 from mercer.errors import INSTALL, MercerWarning
 
 #: Distributions without which nothing runs, and the module of each.
@@ -46,14 +43,8 @@ class Finding:
     remedy: str = ""
 
 
-@click.command()
-@json_option
-@debug_option
-def command(is_json: bool) -> None:
-    """Say what mercer finds on this machine: versions, extras, cores, threads, caches.
-
-    What is wrong comes last, with its remedy.
-    """
+def run(is_json: bool) -> None:
+    """Do the work of `mercer doctor`: `mercer.cli.commands` has its options."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         packages, extras = list(_packages()), list(_extras())

@@ -7,22 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.options import (
-    data_argument,
-    debug_option,
-    encoding_option,
-    id_option,
-    json_option,
-    out_path,
-    output_option,
-    seed_option,
-    spreadsheet_option,
+from mercer.cli.outputs import check_format, check_outputs, records, write_rows
+from mercer.cli.prediction import (
+    check_id,
+    encoder_of,
+    ignored_words,
+    implied_id,
+    output_of,
+    read_for,
+    read_model_before,
 )
-from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id, read_model_before
+from mercer.cli.terminal import Session, digits3, rows_table
 from mercer.data.files import nearest, printable, quoted
 from mercer.data.frame import Frame
 from mercer.data.row_names import RowNames
@@ -148,31 +146,7 @@ def _class_of(estimator: Any, label: str | None) -> Any:
     raise UsageError(f"--label {quoted(label)}: the classes are {', '.join(map(str, classes))}")
 
 
-@click.command()
-@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
-@data_argument()
-@click.option(
-    "--row",
-    "asked",
-    multiple=True,
-    required=True,
-    metavar="ROW",
-    help="Which row, by its number in DATA from 1, or by its entry in --id; may be repeated.",
-)
-@id_option
-@encoding_option
-@output_option
-@click.option(
-    "--label",
-    metavar="CLASS",
-    help="Explain its probability [default: the second of two, else the most probable].",
-)
-@seed_option
-@out_path("--out", "Write all contributions: .csv, .parquet or .json.")
-@spreadsheet_option
-@json_option
-@debug_option
-def command(
+def run(
     model: Path,
     data: str,
     asked: tuple[str, ...],
@@ -185,22 +159,7 @@ def command(
     is_for_spreadsheet: bool,
     is_json: bool,
 ) -> None:
-    """Say what each input contributed to the prediction of a row of DATA.
-
-    Contributions are Shapley values: they add up to the prediction of the row less the mean
-    prediction of the other rows of DATA. Each has a 90 % interval, which says how well the model
-    knows it, and a Monte Carlo error: of the contribution, while the ends, of 1000 drawn functions,
-    are off by 2 % of the width, 10 % on the side of a long tail. Inputs that go together share what
-    they say. What an input adds in the model need not be what it does in the world.
-
-    \b
-    mercer explain model.mercer patients.csv --row 17
-    mercer explain model.mercer patients.csv --id patient --row P-204 --json
-    """
-    from mercer.cli.outputs import check_format, check_outputs, records, write_rows
-    from mercer.cli.prediction import output_of, read_for
-    from mercer.cli.terminal import Session
-
+    """Do the work of `mercer explain`: `mercer.cli.commands` has its options."""
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
@@ -236,8 +195,6 @@ def command(
 
 def _say_row(session: Any, explained: Explained, i: int) -> None:
     """Say the prediction of a row, and show the largest contributions."""
-    from mercer.cli.terminal import digits3, rows_table
-
     found = explained.found
     what = f"the probability of {quoted(found.output[i])} is " if found.output else ""
     have = f"{explained.background} {'have' if found.n_background > 1 else 'has'}"

@@ -2,67 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
+import numpy as np
 
-from mercer.cli.options import (
-    TableOptions,
-    complete_model,
-    cv_option,
-    data_argument,
-    debug_option,
-    group_option,
-    jobs_option,
-    json_option,
-    out_path,
-    run_options,
-    table_options,
+from mercer.cli.exits import stoppable
+from mercer.cli.fitting import (
+    FitOptions,
+    Plan,
+    fit_final,
+    make_plan,
+    plan_provenance,
+    refuse_unconverged,
 )
+from mercer.cli.options import TableOptions
+from mercer.cli.out_of_core import StoredTraining, fit_stored, open_training, refuse_with_engine
+from mercer.cli.outputs import check_outputs, kept_to_this, typed_words
+from mercer.cli.saving import (
+    as_json,
+    audit_step,
+    compare_step,
+    next_steps,
+    say_fitted,
+    table_model,
+    write_files,
+)
+from mercer.cli.scoring import Scored, inspect_fit, look_of, say_first, score
+from mercer.cli.tables import ScoringOptions
+from mercer.cli.terminal import Session, evaluation_table
+from mercer.errors import UsageError
+from mercer.estimation.inspection import Inspection
+from mercer.estimation.tasks import REGRESSION
+from mercer.posterior.evaluation import log_score_words, verdict
 
-if TYPE_CHECKING:
-    from mercer.cli.fitting import Plan
-    from mercer.cli.out_of_core import StoredTraining
-    from mercer.cli.scoring import Scored
-    from mercer.cli.terminal import Session
-    from mercer.estimation.inspection import Inspection
 
-
-@click.command()
-@data_argument()
-@table_options
-@group_option
-@click.option(
-    "--model",
-    shell_complete=complete_model,
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="auto, gp, sphere, spectral or basis; stack mixes all of them and boosting.",
-)
-@click.option("--test", metavar="FILE", help="Score on the rows of this file or data set.")
-@click.option("--test-size", type=float, metavar="SHARE", help="Score on this share of the rows.")
-@cv_option("Score by K folds [default: 10 below 1000 rows, else --test-size 0.25].")
-@click.option(
-    "--no-refit", is_flag=True, help="Save the model that was scored, not one of all rows."
-)
-@out_path("--out", "Save the model.")
-@out_path("--report", "Write a report, one HTML file.")
-@run_options
-@jobs_option
-@click.option(
-    "--engine",
-    type=click.Choice(["dask"]),
-    help="Leave the rows in their files: workers of a Dask cluster read and sum them (spectral).",
-)
-@click.option("--scheduler", metavar="ADDRESS", help="Of the cluster [default: one started here].")
-@click.option(
-    "--workers", type=click.IntRange(1, 1024), metavar="N", help="To start [default: all cores]."
-)
-@json_option
-@debug_option
-def command(
+def run(
     data: str,
     table: TableOptions,
     settings: tuple[str, ...],
@@ -82,30 +57,7 @@ def command(
     workers: int | None,
     is_json: bool,
 ) -> None:
-    """Fit a model to a table, score it beside baselines, save it.
-
-    DATA is a CSV, JSON lines (both also .gz, .zst), Excel (FILE.xlsx or FILE.xlsx:SHEET), Parquet
-    or Arrow file, a folder of these, a data set by name, or -, standard input. Several targets,
-    numbers with commas between their names, learn one kernel (spectral). A long fit is
-    announced: --set max_seconds=60 ends it in time, with what it has by then, and --set
-    inference=map takes the most probable hyperparameters of a Gaussian process alone.
-
-    \b
-    mercer fit - --target diabetic --out model.mercer < patients.jsonl
-    mercer fit patients.csv --target diabetic --out model.mercer --report report.html
-    mercer fit houses.csv --target price --task regression --out model.mercer
-    mercer fit breast_cancer --target target --test-size 0.25
-    mercer fit sensors.csv --target north,east --out model.mercer
-    mercer fit flights/ --target delay --engine dask --workers 4 --out model.mercer
-    """
-    from mercer.cli.exits import stoppable
-    from mercer.cli.fitting import FitOptions, make_plan
-    from mercer.cli.out_of_core import open_training, refuse_with_engine
-    from mercer.cli.outputs import check_outputs, kept_to_this
-    from mercer.cli.tables import ScoringOptions
-    from mercer.cli.terminal import Session
-    from mercer.errors import UsageError
-
+    """Do the work of `mercer fit`: `mercer.cli.commands` has its options."""
     check_outputs(
         {"--out": out, "--report": report}, {"DATA": data, "--test": test}, checkpoint=checkpoint
     )
@@ -154,25 +106,6 @@ def _fit(
     is_strict: bool,
 ) -> None:
     """Fit, score, write and say; of several targets each is scored beside baselines of its own."""
-    from dataclasses import replace
-
-    import numpy as np
-
-    from mercer.cli.fitting import fit_final, refuse_unconverged
-    from mercer.cli.outputs import typed_words
-    from mercer.cli.saving import (
-        as_json,
-        audit_step,
-        compare_step,
-        next_steps,
-        plan_provenance,
-        say_fitted,
-        table_model,
-        write_files,
-    )
-    from mercer.cli.scoring import inspect_fit, look_of, say_first, score
-    from mercer.estimation.tasks import REGRESSION
-
     fitted, targets = None, plan.table.targets
     if plan.is_scored_itself or plan.estimator._leaves_draws:
         say_first(plan, session)
@@ -209,9 +142,6 @@ def _fit(
 
 def _say_scored(session: Session, scored: Scored, target: str, *, can_tell: bool) -> None:
     """Show scores and verdict, of one of several targets under its name."""
-    from mercer.cli.terminal import evaluation_table
-    from mercer.posterior.evaluation import log_score_words, verdict
-
     evaluation, problems, _ = scored
     session.blank()
     if target:
@@ -234,10 +164,6 @@ def _fit_stored(
     is_strict: bool,
 ) -> None:
     """Fit rows that stay in their files; who wants scores predicts other files."""
-    from mercer.cli.fitting import refuse_unconverged
-    from mercer.cli.out_of_core import fit_stored
-    from mercer.cli.saving import as_json, say_fitted, write_files
-
     session.say("data", stored.words)
     for note in stored.rows.encoding.notes if stored.rows.encoding else ():
         session.note("", note)

@@ -16,6 +16,7 @@ import numpy as np
 from joblib import cpu_count
 
 from mercer.cli.options import TableOptions
+from mercer.cli.outputs import make_provenance
 from mercer.cli.tables import (
     UNSCORED,
     ScoringOptions,
@@ -42,6 +43,7 @@ from mercer.estimation.cross_validate import (
 from mercer.estimation.splits import fit_groups
 from mercer.models import ModelEntry, able_models, check_name, choose_model
 from mercer.posterior.container import load_json, mercer_version, write_atomically
+from mercer.posterior.evaluation import Provenance
 from mercer.sampling.checkpoint import digest_arrays
 
 # ``--set NAME=VALUE``: from words to arguments of an estimator.
@@ -303,6 +305,30 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
         estimator.output_names_ = table.targets
     variance = None if table.classes else table.task.variance(table.y)
     return Fitted(estimator, len(table.y), seconds, variance)
+
+
+def plan_provenance(plan: Plan, fitted: Fitted, target: str) -> Provenance:
+    """Say of a model that a plan was fitted to where it came from."""
+    table = plan.table
+    said = (table.reason, *table.notes)
+    return provenance_of(fitted, table.source, table.encoder.feature_names, target, plan.seed, said)
+
+
+def provenance_of(
+    fitted: Fitted, source: str, inputs: Sequence[str], target: str, seed: int, said: Sequence[str]
+) -> Provenance:
+    """Say of a model where it came from; ``said`` are notes on the table."""
+    # A run that was resumed gives the same file as one that was not.
+    notes = [note for note in fitted.estimator.notes_ if not note.startswith("resumed")]
+    return make_provenance(
+        source,
+        tuple(inputs),
+        target=target,
+        n_rows=fitted.n_rows,
+        seed=seed,
+        seconds=fitted.seconds,
+        notes=(*said, *notes),
+    )
 
 
 def refuse_unconverged(fitted: Fitted) -> None:

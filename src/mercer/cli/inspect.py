@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
-
-from mercer.cli.options import (
-    TableOptions,
-    data_argument,
-    debug_option,
-    json_option,
-    reading_options,
-)
-
-if TYPE_CHECKING:
-    from mercer.cli.terminal import Session
-    from mercer.models import SavedModel
+from mercer.cli.options import TableOptions
+from mercer.cli.terminal import Session, diagnosed, evaluation_json, plain_table, score_words
+from mercer.data.files import printable
+from mercer.data.tables import read_frame
+from mercer.errors import ModelFileError
+from mercer.models import SavedModel
+from mercer.posterior.container import is_container, read_container
 
 _HOLDS_ROWS = (
     "yes: the standardised training rows and their labels can be read out of it, so share it only "
@@ -26,24 +20,8 @@ _HOLDS_ROWS = (
 )
 
 
-@click.command()
-@data_argument("data", "FILE")
-@reading_options(has_target=False)
-@json_option
-@debug_option
-def command(data: str, table: TableOptions, is_json: bool) -> None:
-    """Say what is inside a table, a model file or a checkpoint. Nothing is run or learned.
-
-    Of a table: what its columns are taken for, which of them deserve a second look, and what each
-    tells of the target by itself. The other options are of tables.
-
-    \b
-    mercer inspect patients.csv --target diabetic
-    mercer inspect model.mercer
-    """
-    from mercer.cli.terminal import Session
-    from mercer.posterior.container import is_container
-
+def run(data: str, table: TableOptions, is_json: bool) -> None:
+    """Do the work of `mercer inspect`: `mercer.cli.commands` has its options."""
     path, session = Path(data), Session(is_json)
     if is_container(path) or path.suffix == ".mercer":
         _inside(path, session)
@@ -56,10 +34,6 @@ def command(data: str, table: TableOptions, is_json: bool) -> None:
 
 
 def _columns(data: str, options: TableOptions, session: Session) -> None:
-    from mercer.cli.terminal import plain_table
-    from mercer.data.files import printable
-    from mercer.data.tables import read_frame
-
     frame = read_frame(data, encoding=options.encoding, null_values=options.null_values)
     shown = plain_table("column", "kind", "missing", n_text=2)
     for column in frame.columns:
@@ -75,8 +49,6 @@ def _columns(data: str, options: TableOptions, session: Session) -> None:
 def _table(data: str, options: TableOptions, session: Session) -> None:
     from mercer.cli.fitting import describe_table
     from mercer.cli.tables import read_training, table_facts
-    from mercer.cli.terminal import plain_table
-    from mercer.data.files import printable
     from mercer.report.answers import INPUT_HEADINGS, data_words, input_cells, leak_words
 
     is_strict = options.missing == "error"
@@ -106,9 +78,6 @@ def _table(data: str, options: TableOptions, session: Session) -> None:
 
 
 def _inside(path: Path, session: Session) -> None:
-    from mercer.errors import ModelFileError
-    from mercer.posterior.container import read_container
-
     manifest, arrays = read_container(path)
     kind = manifest.get("kind")
     if kind == "model":
@@ -154,7 +123,6 @@ def _checkpoint(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, A
 def _model(path: Path, saved: SavedModel, session: Session) -> None:
     from mercer.cli.prediction import find_predictors
     from mercer.cli.saving import outputs_json
-    from mercer.cli.terminal import diagnosed, evaluation_json, score_words
 
     manifest, estimator = saved.manifest, saved.estimator
     draws = estimator.posterior_
@@ -220,8 +188,6 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
 
 
 def _provenance(saved: SavedModel) -> dict[str, Any]:
-    from dataclasses import asdict
-
     assert saved.table is not None
     made = saved.table.provenance
     return {**asdict(made), "versions": dict(made.versions)}

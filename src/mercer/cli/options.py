@@ -1,10 +1,9 @@
-"""Options that several commands share, as decorators."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,8 +18,8 @@ class TableOptions:
     """How a table is read: which column is what."""
 
     target: str
-    task: str
-    drop: tuple[str, ...]
+    task: str = "auto"
+    drop: tuple[str, ...] = ()
     id_column: str | None = None
     group: str | None = None
     missing: str = "error"
@@ -78,6 +77,7 @@ def data_argument(name: str = "data", metavar: str = "DATA") -> Callable[[Comman
     return click.argument(name, metavar=metavar, required=is_needed, shell_complete=complete_data)
 
 
+model_argument = click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
 drop_option = click.option(
     "--drop",
     metavar="COLUMNS",
@@ -113,21 +113,18 @@ missing_option = click.option(
     "--missing",
     type=click.Choice(["error", "drop", "impute", "indicator"]),
     default="error",
-    show_default=True,
     help="A missing value is an error, drops its row, or is filled in.",
 )
 dates_option = click.option(
     "--dates",
     type=click.Choice(["auto", "dayfirst", "monthfirst"]),
     default="auto",
-    show_default=True,
     help="What 01/02/2024 begins with where no date of its column says so.",
 )
 seed_option = click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
-    show_default=True,
     help="Of all random numbers: the same seed gives the same bits.",
 )
 
@@ -143,71 +140,55 @@ def set_option(example: str) -> Callable[[Command], Command]:
     )
 
 
-def reading_options(*, has_target: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the options that say what the columns of a table are; commands get them as ``table``."""
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def gathered(**given: Any) -> Any:
-            names = [each.name for each in fields(TableOptions) if each.name in given]
-            return command(table=TableOptions(**{name: given.pop(name) for name in names}), **given)
-
-        for option in (
-            encoding_option,
-            dates_option,
-            null_values_option,
-            missing_option,
-            id_option,
-            drop_option,
-            click.option(
-                "--task",
-                type=click.Choice(["auto", "classification", "regression"]),
-                default="auto",
-                show_default=True,
-                help="auto: text, true/false or at most 10 whole numbers is classification.",
-            ),
-            click.option(
-                "--target",
-                metavar="COLUMN",
-                required=has_target,
-                help="Column to predict.",
-                shell_complete=complete_column,
-            ),
-        ):
-            gathered = option(gathered)
-        return gathered
-
-    return decorate
+def target_option(
+    text: str = "Column to predict.", *, is_required: bool = True
+) -> Callable[[Command], Command]:
+    """Add ``--target``, the column that is learned."""
+    return click.option(
+        "--target",
+        metavar="COLUMN",
+        required=is_required,
+        help=text,
+        shell_complete=complete_column,
+    )
 
 
-def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of commands that learn from a table, which get it as ``table``."""
-    return reading_options(has_target=True)(set_option("n_draws=500")(seed_option(command)))
+def task_option(text: str) -> Callable[[Command], Command]:
+    """Add ``--task``."""
+    kinds = click.Choice(["auto", "classification", "regression"])
+    return click.option("--task", type=kinds, default="auto", help=f"auto: {text}")
 
 
+#: When targets are classes.
+WHOLE_NUMBERS = "text, true/false or at most 10 whole numbers is classification."
+#: What the columns of a table are, beside the target.
+READING = (
+    task_option(WHOLE_NUMBERS),
+    drop_option,
+    id_option,
+    missing_option,
+    null_values_option,
+    dates_option,
+    encoding_option,
+)
+#: Options of commands that learn from a table.
+TABLE = (target_option(), *READING, set_option("n_draws=500"), seed_option)
 group_option = click.option(
     "--group",
     metavar="COLUMN",
     help="Rows with the same entry stay on one side of a split.",
     shell_complete=complete_column,
 )
-
-
-def run_options(command: Command) -> Command:
-    """Add ``--checkpoint`` and ``--strict``, of commands that fit one model."""
-    for option in (
-        click.option(
-            "--strict", is_flag=True, help="Write nothing and exit 5 when diagnostics warn."
-        ),
-        click.option(
-            "--checkpoint",
-            type=click.Path(path_type=Path, file_okay=False),
-            metavar="DIR",
-            help="Keep the state here as it runs; the same command goes on from it.",
-        ),
-    ):
-        command = option(command)
-    return command
+#: Options of commands that fit one model.
+RUN = (
+    click.option(
+        "--checkpoint",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Keep the state here as it runs; the same command goes on from it.",
+    ),
+    click.option("--strict", is_flag=True, help="Write nothing and exit 5 when diagnostics warn."),
+)
 
 
 def cv_option(text: str) -> Callable[[Command], Command]:

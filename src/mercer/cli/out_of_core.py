@@ -24,6 +24,7 @@ from mercer.cli.fitting import (
     identity_of,
     make_estimator,
     parse_settings,
+    provenance_of,
 )
 from mercer.cli.prediction import (
     Predictor,
@@ -33,7 +34,6 @@ from mercer.cli.prediction import (
     ignored_words,
     implied_id,
 )
-from mercer.cli.saving import provenance_of
 from mercer.cli.tables import UNSCORED, unknown_words, untold_words
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
-
-from mercer.cli.options import (
-    data_argument,
-    debug_option,
-    encoding_option,
-    id_option,
-    json_option,
-    out_path,
-    spreadsheet_option,
+from mercer.cli.out_of_core import TableStream, open_stream
+from mercer.cli.outputs import (
+    appending_rows,
+    check_format,
+    check_outputs,
+    for_spreadsheet,
+    records,
+    write_rows,
 )
+from mercer.cli.prediction import predict_frame, read_for, read_model_before
+from mercer.cli.terminal import Session, evaluation_json, listed_scores, score_words
+from mercer.data.files import quoted
+from mercer.data.frame import MISSING
+from mercer.models import SavedModel
 
-if TYPE_CHECKING:
-    from mercer.cli.out_of_core import TableStream
-    from mercer.cli.terminal import Session
-    from mercer.models import SavedModel
 
-
-@click.command()
-@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
-@data_argument()
-@out_path("--out", "Write here: .csv, .parquet or .json [default: CSV to standard output].")
-@id_option
-@encoding_option
-@spreadsheet_option
-@json_option
-@debug_option
-def command(
+def run(
     model: Path,
     data: str,
     out: Path | None,
@@ -42,26 +30,7 @@ def command(
     is_for_spreadsheet: bool,
     is_json: bool,
 ) -> None:
-    """Predict the rows of DATA with a saved MODEL.
-
-    Columns are matched by name, and others are ignored. Of a number, per row: the mean and the
-    standard deviation of a new observation, and the ends of its 90 % interval; of several targets
-    these four of each, named by it. Of a class: the most probable class and the probability of each
-    class. Of two classes from gp and spectral also mean and standard deviation of the latent
-    function (in logits of the second class); from sphere also the probability of each class before
-    its label is recorded, without label noise, and the margin of votes. Where the target is there,
-    scores are said on standard error.
-
-    Files above 200 MB are predicted block by block, in little memory, where the result is CSV or
-    Parquet and no rows are dropped; so are .npy files of any size.
-    """
-    from mercer.cli.out_of_core import open_stream
-    from mercer.cli.outputs import check_format, check_outputs, records, write_rows
-    from mercer.cli.prediction import predict_frame, read_for, read_model_before
-    from mercer.cli.terminal import Session, evaluation_json, score_words
-    from mercer.data.files import quoted
-    from mercer.data.frame import MISSING
-
+    """Do the work of `mercer predict`: `mercer.cli.commands` has its options."""
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)
@@ -111,9 +80,6 @@ def _predict_blocks(
     is_for_spreadsheet: bool,
 ) -> None:
     """Predict a table that is not read whole, and say the same as of another."""
-    from mercer.cli.outputs import appending_rows, for_spreadsheet
-    from mercer.cli.terminal import listed_scores
-
     dress = for_spreadsheet if is_for_spreadsheet else dict
     for note in stream.notes:
         session.note("note", note)

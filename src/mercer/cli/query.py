@@ -6,20 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
 from numpy.typing import NDArray
 
-from mercer.cli.options import (
-    data_argument,
-    debug_option,
-    encoding_option,
-    id_option,
-    json_option,
-    out_path,
-    output_option,
-    spreadsheet_option,
+from mercer.cli.outputs import check_format, check_outputs, records, write_rows
+from mercer.cli.prediction import (
+    check_id,
+    encoder_of,
+    ignored_words,
+    implied_id,
+    output_of,
+    read_for,
+    read_model_before,
 )
-from mercer.cli.prediction import check_id, encoder_of, ignored_words, implied_id, read_model_before
+from mercer.cli.terminal import Session, rows_table
 from mercer.data.files import printable
 from mercer.data.frame import Frame
 from mercer.data.row_names import RowNames
@@ -76,26 +75,7 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
     return Queries(columns, n_names, n, tuple(notes))
 
 
-@click.command()
-@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
-@data_argument("pool", "POOL")
-@click.option(
-    "-n",
-    "n_queries",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="How many rows.",
-)
-@out_path("--out", "Write the rows: .csv, .parquet or .json.")
-@id_option
-@encoding_option
-@output_option
-@spreadsheet_option
-@json_option
-@debug_option
-def command(
+def run(
     model: Path,
     pool: str,
     n_queries: int,
@@ -106,20 +86,7 @@ def command(
     is_for_spreadsheet: bool,
     is_json: bool,
 ) -> None:
-    """Choose the rows of POOL whose targets would teach a saved MODEL most.
-
-    The most wanted first, and no near duplicates. Per row, of classes: what its label is expected
-    to say, in bits, and the present probability of each class; of numbers: prediction and
-    standard deviation. Columns are matched by name, and others are ignored.
-
-    \b
-    mercer fit labelled.csv --target diabetic --out model.mercer
-    mercer query model.mercer unlabelled.csv -n 10 --id patient --out queries.csv
-    """
-    from mercer.cli.outputs import check_format, check_outputs, records, write_rows
-    from mercer.cli.prediction import output_of, read_for
-    from mercer.cli.terminal import Session, rows_table
-
+    """Do the work of `mercer query`: `mercer.cli.commands` has its options."""
     check_outputs({"--out": out}, {"MODEL": model, "POOL": pool})
     check_format(out, is_for_spreadsheet=is_for_spreadsheet)
     session = Session(is_json)

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
-
-from mercer.cli.options import data_argument, debug_option, encoding_option, out_path
-
-if TYPE_CHECKING:
-    from mercer.estimation.inspection import Inspection
-    from mercer.posterior.evaluation import AnyEvaluation
+from mercer.cli.outputs import check_outputs
+from mercer.cli.prediction import find_predictors, read_for, read_model_before, score_frame
+from mercer.cli.saving import compare_step, next_steps
+from mercer.cli.terminal import Session, score_words
+from mercer.estimation.inspection import Inspection
+from mercer.posterior.evaluation import AnyEvaluation
 
 
-@click.command()
-@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL")
-@data_argument(metavar="[DATA]")
-@encoding_option
-@out_path("--out", "The HTML file to write.", is_required=True)
-@debug_option
-def command(model: Path, data: str | None, encoding: str | None, out: Path) -> None:
-    """Write the report of a saved MODEL as one HTML file.
-
-    Scores are those that were stored with the model, or, with DATA, those of its rows: they must
-    hold the target, and should be rows that the model was not fitted on.
-    """
-    from dataclasses import replace
-
-    from mercer.cli.outputs import check_outputs
-    from mercer.cli.prediction import find_predictors, read_for, read_model_before, score_frame
-    from mercer.cli.saving import compare_step, next_steps
-    from mercer.cli.terminal import Session, score_words
-    from mercer.report import build_report, render, write_report
+def run(model: Path, data: str | None, encoding: str | None, out: Path) -> None:
+    """Do the work of `mercer report`: `mercer.cli.commands` has its options."""
+    from mercer.report import build_report, render, write_report  # and Matplotlib
 
     check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
     session = Session()

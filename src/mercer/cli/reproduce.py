@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
-import click
-
-from mercer.cli.options import debug_option, jobs_option, json_option
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from mercer.cli.terminal import Session
+import mercer
+from mercer.cli.terminal import Session, plain_table
+from mercer.errors import UsageError
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option("--list", "is_list", is_flag=True, help="List the names.")
-@click.option("--quick", "is_quick", is_flag=True, help="Fewer repeats: minutes become seconds.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write NAME.csv, NAME.md and NAME.png there; long ones go on from what is done there.",
-)
-@jobs_option
-@json_option
-@debug_option
-def command(
+def run(
     names: tuple[str, ...],
     is_list: bool,
     is_quick: bool,
@@ -38,10 +24,7 @@ def command(
     jobs: int | None,
     is_json: bool,
 ) -> None:
-    """Run a paper's table or figure again and hold every claim against what was seen."""
-    from mercer.cli.terminal import Session
-    from mercer.errors import UsageError
-
+    """Do the work of `mercer reproduce`: `mercer.cli.commands` has its options."""
     session = Session(is_json)
     papers, outcome_type = _load("names"), _load("reproduction")
     if is_list:
@@ -65,11 +48,6 @@ def command(
 
 def _load(name: str) -> ModuleType:
     """Import a module of the papers, which are not installed with the package."""
-    import importlib
-    import sys
-
-    import mercer
-    from mercer.errors import UsageError
     from mercer.posterior.container import mercer_version
 
     homes = (Path(mercer.__file__).resolve().parents[2], Path.cwd())
@@ -85,8 +63,6 @@ def _load(name: str) -> ModuleType:
 
 
 def _list(session: Session, entries: Sequence[Any]) -> None:
-    from mercer.cli.terminal import plain_table
-
     table = plain_table("name", "what", n_text=2)
     for entry in entries:
         table.add_row(entry.name, entry.summary)
@@ -97,8 +73,6 @@ def _list(session: Session, entries: Sequence[Any]) -> None:
 def _show(
     session: Session, outcome: Any, mean_and_error: Callable[[Any], tuple[float, float]]
 ) -> None:
-    from mercer.cli.terminal import plain_table
-
     session.say(f"{outcome.name} ", f"{outcome.title}; {outcome.source}")
     table = plain_table("claim", "paper", "ours", "verdict", n_text=4)
     for claim in outcome.claims:
@@ -116,8 +90,6 @@ def _show(
 
 
 def _as_dict(outcome: Any) -> dict[str, object]:
-    from dataclasses import asdict
-
     return {
         "name": outcome.name,
         "title": outcome.title,

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import webbrowser
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
+import numpy as np
 
-from mercer.cli.options import (
-    TableOptions,
-    dates_option,
-    debug_option,
-    drop_option,
-    encoding_option,
-    id_option,
-    json_option,
-    missing_option,
-    null_values_option,
-    out_path,
-    seed_option,
-)
-from mercer.errors import INSTALL, DataError, UsageError
+from mercer.cli.exits import stoppable
+from mercer.cli.fitting import data_digest, describe_table
+from mercer.cli.options import TableOptions
+from mercer.cli.outputs import check_format, check_outputs, write_rows
+from mercer.cli.tables import TrainingTable, WrittenTable, read_training, spellings
+from mercer.cli.terminal import Session
+from mercer.data.encoding import FILL_IN, as_levels
+from mercer.data.files import printable
+from mercer.data.frame import Frame
+from mercer.data.row_names import RowNames
+from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES, read_frame
+from mercer.errors import INSTALL, DataError, StorageError, UsageError
 from mercer.estimation.run import digest_json
-
-if TYPE_CHECKING:
-    from mercer.cli.tables import TrainingTable
-    from mercer.cli.terminal import Session
-    from mercer.data.frame import Frame
-    from mercer.review.reviewer import Labels, Reviewer
+from mercer.review.journal import open_journal
+from mercer.review.reviewer import Labels, Reviewer
+from mercer.sampling.progress import waiting
+from mercer.sphere.fitting import LARGEST_WHOLE
 
 _ENDING = ".review.jsonl"
 
@@ -47,22 +43,7 @@ class Serving:
 
 
 def read_labels(data: str, pool: str | None, options: TableOptions) -> tuple[Labels, TrainingTable]:
-    """Read the table, and rows without labels if there are any, as a person is to see them.
-
-    Raises
-    ------
-    UsageError
-        The target is numbers.
-    DataError
-        A table cannot be read, or the pool lacks an input.
-    """
-    from mercer.cli.tables import read_training
-    from mercer.data.encoding import FILL_IN
-    from mercer.data.files import printable
-    from mercer.data.row_names import RowNames
-    from mercer.data.tables import read_frame
-    from mercer.review.reviewer import Labels
-
+    """Read the table, and rows without labels if there are any, as a person is to see them."""
     table = read_training(data, options)
     if not table.classes:
         raise UsageError(
@@ -93,8 +74,6 @@ def read_labels(data: str, pool: str | None, options: TableOptions) -> tuple[Lab
 
 
 def _cells(frame: Frame, rows: range | list[int]) -> dict[str, list[str]]:
-    from mercer.data.encoding import as_levels
-
     texts = {column.name: as_levels(column) for column in frame.columns}
     return {name: [values[k] or "" for k in rows] for name, values in texts.items()}
 
@@ -103,26 +82,16 @@ def write_reviewed(
     out: Path,
     data: str,
     pool: str | None,
-    target: str,
+    options: TableOptions,
     table: TrainingTable,
     labels: list[str | None],
-    encoding: str | None = None,
-    null_values: str | None = None,
 ) -> int:
     """Write the table with the labels that hold now, every other cell as it stands; changes made.
 
     Labelled rows of a pool follow, with the columns that they have.
     """
-    import functools
-
-    import numpy as np
-
-    from mercer.cli.outputs import write_rows
-    from mercer.cli.tables import WrittenTable, spellings
-    from mercer.data.encoding import as_levels
-    from mercer.data.tables import read_frame
-
-    written = WrittenTable.read(data, encoding, null_values)
+    target, how = options.target, (options.encoding, options.null_values)
+    written = WrittenTable.read(data, *how)
     columns, at = written.columns, written.at(table.names)
     n_table, n_changed = len(table.labels), 0
     spelled = spellings(table.labels.tolist(), columns[target][at].tolist())
@@ -132,7 +101,7 @@ def write_reviewed(
             columns[target][row] = spelled[label]
             n_changed += 1
     if pool is not None and any(label is not None for label in labels[n_table:]):
-        read = functools.partial(read_frame, pool, encoding=encoding, null_values=null_values)
+        read = functools.partial(read_frame, pool, encoding=how[0], null_values=how[1])
         more = read(as_text=tuple(columns))
         encoded = table.encoder.transform(read(as_written=table.encoder.texts()))
         known = [k for k, label in enumerate(labels[n_table:]) if label is not None]
@@ -149,8 +118,6 @@ def write_reviewed(
 
 def beside(data: str, ending: str) -> Path:
     """Name a file beside the table: without the endings of tables, and what no name may hold."""
-    from mercer.data.tables import ARROW_SUFFIXES, TEXT_SUFFIXES
-
     path = Path(data).resolve() if Path(data).name in ("", "..") else Path(data)
     known = (*TEXT_SUFFIXES, *ARROW_SUFFIXES, ".xlsx")
     longest = max((end for end in known if path.name.lower().endswith(end)), key=len, default="")
@@ -158,43 +125,10 @@ def beside(data: str, ending: str) -> Path:
     return path.with_name(re.sub(r"[:*?\[\]]", "_", stem) + ending)
 
 
-@click.command()
-@click.argument("data", metavar="DATA")
-@click.option("--target", metavar="COLUMN", required=True, help="Column of labels.")
-@click.option("--pool", metavar="FILE", help="Rows without labels, to be asked about first.")
-@drop_option
-@id_option
-@missing_option
-@dates_option
-@null_values_option
-@encoding_option
-@seed_option
-@out_path("--journal", "Decisions, a line each [default: beside DATA, .review.jsonl].")
-@out_path(
-    "--out", "The table with the labels that hold [default: named as the journal, .reviewed.csv]."
-)
-@click.option(
-    "--refit-every",
-    type=click.IntRange(0, 10_000),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="Decisions until the classifier learns again; 0: never.",
-)
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="[default: a free one]")
-@click.option("--no-browser", is_flag=True, help="Only print the address of the page.")
-@json_option
-@debug_option
-def command(
+def run(
     data: str,
-    target: str,
+    table: TableOptions,
     pool: str | None,
-    drop: tuple[str, ...],
-    id_column: str | None,
-    missing: str,
-    dates: str,
-    null_values: str | None,
-    encoding: str | None,
     seed: int,
     journal: Path | None,
     out: Path | None,
@@ -203,21 +137,7 @@ def command(
     no_browser: bool,
     is_json: bool,
 ) -> None:
-    """Go through the labels of DATA on a page of this machine, the most suspicious first.
-
-    One row at a time: the probability that its label is wrong, the label that suits it better, its
-    nearest rows, and what speaks against it. Keys: k keep, c change, u unsure, z undo, q finish.
-    Each decision is in the journal before the next row shows, and the same command goes on from
-    it. A kernel Gibbs classifier learns from the decisions meanwhile.
-
-    \b
-    mercer review patients.csv --target diabetic --id patient
-    mercer review labelled.csv --target diabetic --pool unlabelled.csv
-    """
-    from mercer.cli.exits import stoppable
-    from mercer.cli.outputs import check_format, check_outputs
-    from mercer.cli.terminal import Session
-
+    """Do the work of `mercer review`: `mercer.cli.commands` has its options."""
     if any(find_spec(name) is None for name in ("starlette", "uvicorn")):
         raise ImportError(f"mercer review needs its page; {INSTALL.format('review')}")
     if "-" in (data, pool):
@@ -230,9 +150,7 @@ def command(
     check_outputs({"--out": out, "--journal": journal}, {"DATA": data, "--pool": pool})
     check_format(out, is_for_spreadsheet=False)
     session = Session(is_json)
-    options = TableOptions(
-        target, "classification", drop, id_column, None, missing, dates, encoding, null_values
-    )
+    options = replace(table, task="classification")
     if not is_named and out.exists() and not journal.exists():
         raise UsageError(
             f"{out} is there, and is not of the journal {journal}, which begins now; name another "
@@ -252,12 +170,6 @@ def _review(
     serving: Serving,
     session: Session,
 ) -> None:
-    from mercer.cli.fitting import data_digest, describe_table
-    from mercer.review.journal import open_journal
-    from mercer.review.reviewer import Reviewer
-    from mercer.sampling.progress import waiting
-    from mercer.sphere.fitting import LARGEST_WHOLE
-
     labels, table = read_labels(data, pool, options)
     if len(table.labels) > LARGEST_WHOLE:
         raise DataError(
@@ -290,16 +202,7 @@ def _review(
         finally:
             reviewer.close()
             final = reviewer.final_labels()
-            n_changed = write_reviewed(
-                out,
-                data,
-                pool,
-                options.target,
-                table,
-                final,
-                options.encoding,
-                options.null_values,
-            )
+            n_changed = write_reviewed(out, data, pool, options, table, final)
             counts = reviewer.progress()
     session.say("decided", f"{counts['n_decided']} rows, {counts['unsure']} of them unsure")
     session.say("written", f"{out}, {n_changed} labels changed")
@@ -307,7 +210,6 @@ def _review(
 
 
 def _serve(reviewer: Reviewer, title: str, serving: Serving, session: Session) -> None:
-    from mercer.errors import StorageError
     from mercer.review.server import ReviewServer
 
     try:

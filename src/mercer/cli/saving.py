@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
 import itertools
 import os
 import shlex
@@ -16,8 +14,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.commands import cli
 from mercer.cli.fitting import Fitted, Plan
-from mercer.cli.outputs import make_provenance
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, meanings, spoken
 from mercer.data.named import is_named
 from mercer.data.row_names import RowNames
@@ -303,9 +301,10 @@ def _parsed(words: Sequence[str]) -> dict[str, Any] | None:
     """Return the parameters of a command line that learns from a table."""
     if not words or words[0] not in ("fit", "compare", "audit"):
         return None
-    command: click.Command = importlib.import_module(f"mercer.cli.{words[0]}").command
     try:
-        context = command.make_context(words[0], list(words[1:]), resilient_parsing=True)
+        context = cli.commands[words[0]].make_context(
+            words[0], list(words[1:]), resilient_parsing=True
+        )
     except click.ClickException:
         return None
     known = context.params
@@ -331,30 +330,6 @@ def _free_name(name: str, first: int = 1) -> str:
     stem, suffix = os.path.splitext(name)
     names = (f"{stem}{'' if k == 1 else f'-{k}'}{suffix}" for k in itertools.count(first))
     return next(each for each in names if not os.path.lexists(each))
-
-
-def plan_provenance(plan: Plan, fitted: Fitted, target: str) -> Provenance:
-    """Say of a model that a plan was fitted to where it came from."""
-    table = plan.table
-    said = (table.reason, *table.notes)
-    return provenance_of(fitted, table.source, table.encoder.feature_names, target, plan.seed, said)
-
-
-def provenance_of(
-    fitted: Fitted, source: str, inputs: Sequence[str], target: str, seed: int, said: Sequence[str]
-) -> Provenance:
-    """Say of a model where it came from; ``said`` are notes on the table."""
-    # A run that was resumed gives the same file as one that was not.
-    notes = [note for note in fitted.estimator.notes_ if not note.startswith("resumed")]
-    return make_provenance(
-        source,
-        tuple(inputs),
-        target=target,
-        n_rows=fitted.n_rows,
-        seed=seed,
-        seconds=fitted.seconds,
-        notes=(*said, *notes),
-    )
 
 
 def table_model(

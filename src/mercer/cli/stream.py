@@ -23,16 +23,6 @@ from rich.live import Live
 
 from mercer.atomic import locked
 from mercer.cli.exits import StoppedError
-from mercer.cli.options import (
-    debug_option,
-    drop_option,
-    encoding_option,
-    id_option,
-    null_values_option,
-    out_path,
-    seed_option,
-    set_option,
-)
 from mercer.cli.outputs import check_outputs, make_provenance
 from mercer.cli.stream_model import Learner, Reporter, Tally, Undecided
 from mercer.cli.stream_plan import (
@@ -505,105 +495,8 @@ def _hint(path: Path | None, *, is_saved: bool) -> str:
     return f"the model is saved: --load {name} goes on from it"
 
 
-@click.command()
-@click.argument("path", type=click.Path(path_type=Path), metavar="[INPUT]", required=False)
-@click.option("--target", metavar="COLUMN", help="Column to predict [default: of --load].")
-@click.option(
-    "--task",
-    type=click.Choice(["auto", "classification", "regression"]),
-    default="auto",
-    show_default=True,
-    help="auto: by the targets of --warmup; text, true/false or at most 10 whole numbers is "
-    "classification.",
-)
-@click.option("--model", default="auto", show_default=True, metavar="NAME", help="auto or basis.")
-@out_path("--load", "Go on from this model.")
-@out_path("--save", "Save the model: as it goes, at the end, when it is stopped, when it fails.")
-@click.option(
-    "--save-every",
-    default="60s",
-    show_default=True,
-    metavar="ROWS|SECONDSs",
-    help="500: save after so many rows, before they are answered, and still every 60 seconds; "
-    "20s: save every so many seconds.",
-)
-@click.option(
-    "--lags",
-    type=click.IntRange(1, 10_000),
-    metavar="L",
-    help="The rows are a series: predict from the last L values of the target; of classes with "
-    "--task classification.",
-)
-@click.option(
-    "--horizon",
-    type=click.IntRange(1, 10_000),
-    metavar="H",
-    help="Of a series: predict so many rows ahead  [default: 1].",
-)
-@click.option(
-    "--warmup",
-    type=click.IntRange(0, 1_000_000),
-    default=50,
-    show_default=True,
-    metavar="ROWS",
-    help="Read so many rows with a target before anything is predicted.",
-)
-@click.option(
-    "--interval",
-    "level",
-    type=float,
-    metavar="LEVEL",
-    help="Also the central interval of this probability, such as 0.9: of the target, or of the "
-    "probability of each class.",
-)
-@id_option
-@drop_option
-@click.option(
-    "--missing",
-    type=click.Choice(["error", "impute", "indicator"]),
-    help="A row with a missing input cannot be used, or the median or commonest value of --warmup "
-    "fills it in; indicator: a column says where, for inputs with gaps in --warmup  [default: "
-    "error].",
-)
-@set_option("n_particles=100")
-@seed_option
-@click.option(
-    "--on-bad-row",
-    type=click.Choice(["skip", "fail"]),
-    default="skip",
-    show_default=True,
-    help="A row that cannot be used is said and skipped, or ends the stream.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["auto", "csv", "jsonl"]),
-    default="auto",
-    show_default=True,
-    help="Of the rows; auto: what begins with a brace is JSON.",
-)
-@null_values_option
-@encoding_option
-@click.option("--quiet", is_flag=True, help="Say nothing on standard error but what ends it.")
-@debug_option
-def command(path: Path | None, save_every: str, on_bad_row: str, quiet: bool, **given: Any) -> None:
-    """Predict rows as they come, and learn each once it is predicted.
-
-    Rows come from standard input or from the file INPUT: CSV with a header, or a JSON object a
-    line. For each row one JSON line is written, at once: the mean and standard deviation of the
-    target before it was seen, or the most probable class and the probability of each; the log
-    density of the target (score) and the mean of that so far. With --lags these were said H rows
-    before, and "ahead" predicts the row that is H later.
-    A row without target is predicted and not learned; a later row with nothing but the name of the
-    row (--id) and the target brings it, and is scored by what was predicted.
-
-    \b
-    sensors | mercer stream --target power --interval 0.9 --save power.mercer
-    mercer stream --target power --load power.mercer --save power.mercer < more.csv
-    mercer stream --target level --lags 24 --horizon 3 levels.csv
-    mercer stream --target state --lags 5 --task classification states.csv
-    mercer stream --target species flowers.csv
-    """
+def run(path: Path | None, save_every: str, on_bad_row: str, quiet: bool, **given: Any) -> None:
+    """Do the work of `mercer stream`: `mercer.cli.commands` has its options."""
     save: Path | None = given["save"]
     check_outputs({"--save": save}, {"INPUT": path, "--load": given["load"]})
     session = Session()

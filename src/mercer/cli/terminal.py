@@ -26,12 +26,13 @@ from rich.text import Text
 from mercer.data.files import printable, quoted
 from mercer.posterior.diagnostics import LARGEST_SHAPE, Diagnostics
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, ModelScore, verdict
-from mercer.posterior.labels import Audit
 from mercer.posterior.scores import Metric, RegressionScores, Scores
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
+
+    from mercer.posterior.labels import Audit
 
 _LABEL = 10  # width of the column of labels
 _PIPED_WIDTH = 200

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
+import inspect
 import json
 import os
 import shutil
@@ -8,13 +10,14 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from mercer.cli import doctor
-from mercer.cli import main as module
-from mercer.cli.main import main
+from mercer.cli.commands import cli
+from mercer.cli.options import TableOptions
 
 COMMANDS = (
     "fit", "predict", "explain", "report", "inspect", "audit", "query", "compare", "reproduce",
@@ -87,9 +90,17 @@ def test_an_unexpected_error_is_one_line(run, monkeypatch: pytest.MonkeyPatch) -
     assert "Traceback" in err
 
 
-def test_commands_that_do_not_exist_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(module._COMMANDS, "absent", "Not there.")
-    assert main(["absent"]) == 2
+def test_every_command_is_declared_with_the_options_that_its_work_takes() -> None:
+    for name, command in cli.commands.items():
+        given = {option.name for option in command.params if option.expose_value}
+        work = command.callback
+        if name not in ("completion", "datasets"):  # which are whole where they are declared
+            work = importlib.import_module(f"mercer.cli.{name}").run
+        parameters = inspect.signature(work).parameters.values()
+        named = {each.name for each in parameters if each.kind is not each.VAR_KEYWORD}
+        if "table" in named:
+            given = given - {each.name for each in fields(TableOptions)} | {"table"}
+        assert given == named or (given > named and len(named) < len(parameters)), name
 
 
 def test_the_doctor_says_versions_and_that_nothing_is_wrong(run, monkeypatch, tmp_path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import html
-import importlib
 import json
 import os
 import shlex
@@ -17,6 +16,7 @@ import pytest
 
 from mercer import GPClassifier
 from mercer.cli import outputs as rows_out
+from mercer.cli.commands import cli
 from mercer.cli.fitting import make_estimator, parse_settings, parse_value
 from mercer.cli.main import main
 from mercer.cli.outputs import (
@@ -252,8 +252,7 @@ def parsed(command: str) -> dict:
     """Return the parameters that the shell would hand to the command."""
     program, name, *words = shlex.split(command)
     assert program == "mercer"
-    found = importlib.import_module(f"mercer.cli.{name}").command
-    return found.make_context(name, words).params
+    return cli.commands[name].make_context(name, words).params
 
 
 def test_the_table_and_its_options_are_kept(table: str) -> None:

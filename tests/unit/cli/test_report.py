@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 import shlex
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 
 from mercer import GPClassifier
+from mercer.cli.commands import cli
 
 from .conftest import write_csv
 
@@ -218,7 +218,7 @@ def test_the_commands_proposed_are_ones_that_can_be_typed(run, tmp_path: Path) -
     assert "query" in names
     assert "explain" in names
     for command in commands:
-        known = importlib.import_module(f"mercer.cli.{command.split()[1]}").command
+        known = cli.commands[command.split()[1]]
         known.make_context(command.split()[1], shlex.split(command)[2:])  # raises if it is wrong
     explain = next(each for each in commands if each.split()[1] == "explain")
     assert run(*shlex.split(explain)[1:])[0] == 0

@@ -429,7 +429,7 @@ def test_what_is_written_differs_in_the_decided_labels_only(tmp_path: Path, end:
     final = list(found.recorded)
     final[3] = "yes" if final[3] == "no" else "no"
     final[31] = "no"
-    assert write_reviewed(out, str(data), str(pool), "y", table, final) == 1
+    assert write_reviewed(out, str(data), str(pool), options, table, final) == 1
     assert (b"\r" in out.read_bytes()) == (end == "\r\n")
     before, after = data.read_text().splitlines(), out.read_text().splitlines()
     assert [k for k, line in enumerate(before) if after[k] != line] == [4]
@@ -458,7 +458,7 @@ def test_labels_are_written_as_the_table_writes_them(
     found, table = read_labels(str(data), None, options)
     final = list(found.recorded)
     final[3], final[4] = final[4], final[3]
-    assert write_reviewed(out, str(data), None, "y", table, final) == 2
+    assert write_reviewed(out, str(data), None, options, table, final) == 2
     texts[3], texts[4] = texts[4], texts[3]
     assert [line.split(",")[1] for line in out.read_text().splitlines()[1:]] == texts
 
@@ -521,7 +521,7 @@ def test_a_table_in_another_encoding(tmp_path: Path, capsys: pytest.CaptureFixtu
     final = list(found.recorded)
     final[1] = "herb"
     out = tmp_path / "o.csv"
-    assert write_reviewed(out, str(data), None, "y", table, final, "latin-1") == 1
+    assert write_reviewed(out, str(data), None, options, table, final) == 1
     assert out.read_text(encoding="utf-8").splitlines()[2:5] == ["1,herb", "2,herb", "3,süß"]
 
 
