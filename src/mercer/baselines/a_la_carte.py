@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,7 @@ from mercer.baselines.paths import (
     Deadline,
     Minimum,
     NormalEquations,
+    features_of,
     fitted_values,
     minimise,
     normal_equations,
@@ -30,7 +32,6 @@ from mercer.baselines.paths import (
 )
 from mercer.baselines.rfo import checked_counts
 from mercer.estimation.run import check_count, check_positive, whole
-from mercer.features.products import fill_features
 from mercer.numerics.cholesky import factorise, invert_factored, solve_factored
 from mercer.random import entropy_of, stream
 
@@ -94,9 +95,7 @@ class SpectralEvidence:
         """Return the negative log likelihood, in nats, and its gradient."""
         K, n = self.mixture.n_components, len(self.y)
         s2, W = self.noise_variance(theta), self.frequencies(theta)
-        Phi = np.empty((2 * len(W), n))
-        fill_features(W, self.Z, Phi)
-        Phi *= self.weights(theta)[:, np.newaxis]
+        Phi = features_of(W, self.Z) * self.weights(theta)[:, np.newaxis]
         A = np.asfortranarray(Phi @ Phi.T)
         A[np.diag_indices(len(A))] += s2
         L = factorise(A)
@@ -245,12 +244,27 @@ class AlaCarteRegressor(FunctionRegressor):
         self
         """
         self._forget()
-        climb, n_rows = self._arguments()
+        sizes, n_folds, n_kept, n_rows = self._arguments()
+        entropy, late = entropy_of(self.random_state), Deadline.after(self.max_seconds)
+        soon = late if self.max_seconds is None else Deadline.after(0.5 * self.max_seconds)
         rows, u = self._checked_numbers(X, y)
-        best = self._choose(climb, rows, u, groups)
-        some = some_rows(stream(climb.entropy, "rows", 1), len(u), n_rows)
+        some = some_rows(stream(entropy, "rows"), len(u), n_kept)
+        Z, v = self.standardizer_.transform(rows[some]), u[some]
+        seed = int(stream(entropy, "folds").integers(2**31))
+        folds = split_rows(len(v), n_folds, seed, groups_of(groups, len(u), some))
+        squares = np.zeros(len(sizes))
+        for index, (train, test) in product(range(len(sizes)), folds):
+            evidence, minimum = self._climb(Z[train], v[train], entropy, sizes, index, soon)
+            W = evidence.frequencies(minimum.theta)
+            equations = normal_equations(W, [(Z[train], v[train])])
+            coef, _ = _coefficients(evidence, minimum.theta, equations)
+            squares[index] += ((v[test] - fitted_values(W, coef, Z[test])) ** 2).sum()
+        self.cv_errors_ = squares / len(v)
+        best = int(np.argmin(self.cv_errors_))
+        self.n_components_, self.n_each_ = sizes[best]
+        some = some_rows(stream(entropy, "rows", 1), len(u), n_rows)
         Z = self.standardizer_.transform(rows[some])
-        evidence, minimum = climb.up(Z, u[some], best, climb.late)
+        evidence, minimum = self._climb(Z, u[some], entropy, sizes, best, late)
         theta = minimum.theta
         self.frequencies_ = evidence.frequencies(theta)
         self.weights_ = np.exp(theta[: evidence.mixture.n_components])
@@ -262,70 +276,27 @@ class AlaCarteRegressor(FunctionRegressor):
         self.notes_ = (cut,) if minimum.is_cut_short else ()
         return self
 
-    def _arguments(self) -> tuple[_Climb, int]:
-        """Check all arguments; return how to climb, and on how many rows in the end."""
+    def _arguments(self) -> tuple[list[tuple[int, int]], int, int, int]:
+        """Check all arguments; return sizes (K, D), folds, and rows for the two climbs."""
         n_folds, n_kept = self._checked_selection()
-        sizes = [
-            (K, D)
-            for K in checked_counts("components", self.components)
-            for D in checked_counts("frequencies_each", self.frequencies_each)
-        ]
+        counts = checked_counts("components", self.components)
+        sizes = list(product(counts, checked_counts("frequencies_each", self.frequencies_each)))
         if self.max_seconds is not None:
             check_positive("max_seconds", self.max_seconds)
-        half = None if self.max_seconds is None else 0.5 * self.max_seconds
-        climb = _Climb(
-            entropy_of(self.random_state), tuple(sizes), n_folds, n_kept,
-            check_count("max_iter", self.max_iter, 1), Deadline.after(half),
-            Deadline.after(self.max_seconds),
-        )  # fmt: skip
-        return climb, check_count("likelihood_rows", self.likelihood_rows, 2)
+        check_count("max_iter", self.max_iter, 1)
+        return sizes, n_folds, n_kept, check_count("likelihood_rows", self.likelihood_rows, 2)
 
-    def _choose(self, climb: _Climb, X: Array, u: Array, groups: ArrayLike | None) -> int:
-        """Cross-validate every size; return the place of the best."""
-        some = some_rows(stream(climb.entropy, "rows"), len(u), climb.n_selection_rows)
-        Z, v = self.standardizer_.transform(X[some]), u[some]
-        self.cv_errors_ = climb.errors(Z, v, groups_of(groups, len(u), some))
-        best = int(np.argmin(self.cv_errors_))
-        self.n_components_, self.n_each_ = climb.sizes[best]
-        return best
-
-
-@dataclass(frozen=True)
-class _Climb:
-    """How the likelihood is climbed, and sizes (K, D) are compared."""
-
-    entropy: int
-    sizes: tuple[tuple[int, int], ...]
-    n_folds: int
-    n_selection_rows: int
-    max_iter: int
-    soon: Deadline
-    late: Deadline
-
-    def up(
-        self, Z: Array, u: Array, index: int, deadline: Deadline
-    ) -> tuple[SpectralEvidence, Minimum]:
+    def _climb(
+        self, Z: Array, u: Array, entropy: int, sizes: Sequence[tuple[int, int]], index: int,
+        deadline: Deadline,
+    ) -> tuple[SpectralEvidence, Minimum]:  # fmt: skip
         """Climb with the index-th size: its draws are the same for all rows."""
-        rng = stream(self.entropy, "start", index)
-        mixture = draw_mixture(rng, *self.sizes[index], Z.shape[1], False)
-        distance = typical_distance(stream(self.entropy, "scales"), Z, "euclidean")
+        rng = stream(entropy, "start", index)
+        mixture = draw_mixture(rng, *sizes[index], Z.shape[1], False)
+        distance = typical_distance(stream(entropy, "scales"), Z, "euclidean")
         evidence = SpectralEvidence(mixture, Z, u)
         start = evidence.start(distance)
         return evidence, minimise(evidence, start, self.max_iter, deadline, evidence.bounds())
-
-    def errors(self, Z: Array, u: Array, groups: NDArray[np.int64] | None = None) -> Array:
-        """Mean squared errors of the rows held out, one for each size."""
-        seed = int(stream(self.entropy, "folds").integers(2**31))
-        folds = split_rows(len(u), self.n_folds, seed, groups)
-        squares = np.zeros(len(self.sizes))
-        for index in range(len(self.sizes)):
-            for train, test in folds:
-                evidence, minimum = self.up(Z[train], u[train], index, self.soon)
-                W = evidence.frequencies(minimum.theta)
-                equations = normal_equations(W, [(Z[train], u[train])])
-                coef, _ = _coefficients(evidence, minimum.theta, equations)
-                squares[index] += ((u[test] - fitted_values(W, coef, Z[test])) ** 2).sum()
-        return squares / len(u)
 
 
 def _coefficients(

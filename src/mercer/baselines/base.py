@@ -22,7 +22,6 @@ References
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -72,6 +71,9 @@ class InputEstimator(BaseEstimator):  # type: ignore[misc]
     selection_rows: int
     standardize: str | bool
     standardizer_: Standardizer
+    frequencies_: Array
+    coef_: Array
+    intercept_: Any
 
     def _forget(self) -> None:
         """Drop an earlier fit, so that nothing of it is left beside a new one."""
@@ -320,10 +322,6 @@ PENALTIES = (1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 
 class FunctionRegressor(RegressorMixin, InputEstimator):  # type: ignore[misc]
     """Predictions of a function of Fourier features, in the units of the target."""
 
-    frequencies_: Array
-    coef_: Array
-    intercept_: Any
-
     @by_partition
     def predict(self, X: ArrayLike) -> Array:
         """Predict the target of rows of shape (m, d); shape (m,), in the units of the target."""
@@ -361,16 +359,29 @@ class _Grid(NamedTuple):
     n_kept: int
 
 
-class RandomFeatureEstimator(InputEstimator, ABC):
+class RandomFeatureEstimator(InputEstimator):
     """Frequencies are drawn once; their length scale and the penalty are chosen on some rows."""
 
     length_factors: Sequence[float]
     penalties: Sequence[float]
     random_state: object
+    kernels: Sequence[str] = ("rbf",)
+    scales: Sequence[float] = (1.0,)
 
-    @abstractmethod
     def _draw(self, rng: np.random.Generator, Z: Array) -> Array:
-        """Check what is the subclass's own, and draw frequencies for standardised rows."""
+        """Check kernels and their scales, and draw frequencies for standardised rows."""
+        scales = checked_grid("scales", self.scales)
+        if isinstance(self.kernels, str) or len(self.kernels) == 0:
+            raise UsageError(f"kernels must be a sequence of names; got {self.kernels!r}")
+        for kernel in self.kernels:
+            check_choice("each of kernels", kernel, tuple(KERNELS))
+        n_members = len(self.kernels) * len(scales)
+        if self.n_features < 2 * n_members:
+            raise UsageError(
+                f"n_features must be at least {2 * n_members}, two for each kernel and scale; "
+                f"got {self.n_features}"
+            )
+        return draw_frequencies(rng, Z, tuple(self.kernels), scales, self.n_features // 2)
 
     def _grid(self) -> _Grid:
         """Check the arguments of the choice."""
@@ -514,13 +525,10 @@ _MOST_CLASSES, _ROWS_OF_SCALES = 100, 200_000
 CLASS_PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
-class FunctionClassifier(ClassifierMixin, InputEstimator, ABC):  # type: ignore[misc]
+class FunctionClassifier(ClassifierMixin, InputEstimator):  # type: ignore[misc]
     """Probabilities and labels from functions of Fourier features."""
 
     classes_: NDArray[Any]
-    frequencies_: Array
-    coef_: Array
-    intercept_: Array
 
     @by_partition
     def predict_proba(self, X: ArrayLike) -> Array:

@@ -172,10 +172,15 @@ def fitted_values(frequencies: Array, coef: Array, Z: Array) -> Array:
     """Evaluate b0 + phi(x)'b: shape (n,), or (n, k) for coefficients of shape (p, k)."""
     values = np.empty((len(Z), *coef.shape[1:]))
     for rows in blocks_of(len(Z), len(coef)):
-        Phi = np.empty((2 * len(frequencies), rows.stop - rows.start))
-        fill_features(frequencies, Z[rows], Phi)
-        values[rows] = coef[0] + Phi.T @ coef[1:]
+        values[rows] = coef[0] + features_of(frequencies, Z[rows]).T @ coef[1:]
     return values
+
+
+def features_of(W: Array, Z: Array) -> Array:
+    """Features (2 F, n) of rows Z (n, d) by frequencies W (F, d)."""
+    Phi = np.empty((2 * len(W), len(Z)))
+    fill_features(W, Z, Phi)
+    return Phi
 
 
 def blocks_of(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -347,7 +352,7 @@ def _sum_losses(
         found = np.zeros(1 + coef.size)
         for rows in blocks_of(len(block), len(coef)):
             Z, targets = split(block[rows])
-            value, gradient = loss_of_block(_features(W, Z), targets, loss, coef)
+            value, gradient = loss_of_block(features_of(W, Z), targets, loss, coef)
             found += np.append(value, gradient)
         total.add(found)
     return np.asarray(total.total())
@@ -384,7 +389,7 @@ def _path(
     W: Array, Z: Array, targets: Array, loss: Loss, penalties: Sequence[float]
 ) -> list[Array]:
     """Coefficients of every penalty, in the order given."""
-    Phi, q = _features(W, Z), targets.shape[1]
+    Phi, q = features_of(W, Z), targets.shape[1]
     loss_at = functools.partial(loss_of_block, Phi, targets, loss)
     theta = np.zeros((1 + 2 * len(W)) * q)
     found = []
@@ -393,9 +398,3 @@ def _path(
         theta = minimise(objective, theta, _SELECTION_STEPS, Deadline()).theta
         found.append(theta.reshape(-1, q))
     return found[::-1]
-
-
-def _features(W: Array, Z: Array) -> Array:
-    Phi = np.empty((2 * len(W), len(Z)))
-    fill_features(W, Z, Phi)
-    return Phi

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mercer.baselines.base import (
     CLASS_FACTORS,
     CLASS_PENALTIES,
     FACTORS,
-    KERNELS,
     PENALTIES,
     RandomFeatureClassifier,
     RandomFeatureRegressor,
-    checked_grid,
-    draw_frequencies,
 )
-from mercer.errors import UsageError
-from mercer.estimation.run import check_choice
 
 __all__ = ["MKLClassifier", "MKLRegressor", "RKSClassifier", "RKSRegressor"]
 
@@ -94,9 +86,6 @@ class RKSRegressor(RandomFeatureRegressor):
     True
     """
 
-    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        return draw_frequencies(rng, Z, ("rbf",), (1.0,), self.n_features // 2)
-
 
 class MKLRegressor(RandomFeatureRegressor):
     """Ridge regression on the concatenated random features of several kernels.
@@ -118,33 +107,13 @@ class MKLRegressor(RandomFeatureRegressor):
         Euclidean, or city-block for "laplace".
     length_factors : sequence of float
         Common factors of all length scales that are tried. Eight by default, from 1/8 to 16.
-    penalties : sequence of float
-        Ridge penalties that are tried, with phi(x)'phi(x) = 1 and a standardised target: noise
-        variance over signal variance. Twelve by default, from 1e-12 to 100.
-    n_folds : int, default=5
-        Number of cross-validation folds.
-    selection_rows : int, default=10000
-        Rows that scales of inputs and target, factor and penalty are learned from, at most;
-        coefficients are from all rows.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input column is scaled; learned on the training rows.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the frequencies, the folds and the subset of rows.
+    penalties, n_folds, selection_rows, standardize, random_state
+        As those of `RKSRegressor`.
 
     Attributes
     ----------
-    length_factor_, penalty_ : float
-        What was chosen; the penalty is the next larger one where all rows together make the
-        equations singular.
-    cv_errors_ : ndarray of shape (n_length_factors, n_penalties)
-        Mean squared errors of the rows held out, of the standardised target; inf where singular.
-    frequencies_ : ndarray of shape (n_features / 2, d)
-        Frequencies of all kernels, in radians per unit of the standardised inputs.
-    coef_ : ndarray of shape (n_features,)
-        Coefficients of the cosine and the sine of each frequency in turn, over the root of their
-        number.
-    intercept_ : float
-        Constant term, in units of the standardised target.
+    length_factor_, penalty_, cv_errors_, frequencies_, coef_, intercept_
+        As those of `RKSRegressor`; frequencies are those of all kernels, one after the other.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -199,31 +168,6 @@ class MKLRegressor(RandomFeatureRegressor):
         )
         self.kernels = kernels
         self.scales = scales
-
-    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        return draw_checked(rng, Z, self.kernels, self.scales, self.n_features)
-
-
-def draw_checked(
-    rng: np.random.Generator,
-    Z: NDArray[np.float64],
-    kernels: Sequence[str],
-    scales: Sequence[float],
-    n_features: int,
-) -> NDArray[np.float64]:
-    """Draw frequencies of several kernels; a `UsageError` names the argument that is wrong."""
-    scales = checked_grid("scales", scales)
-    if isinstance(kernels, str) or len(kernels) == 0:
-        raise UsageError(f"kernels must be a sequence of names; got {kernels!r}")
-    for kernel in kernels:
-        check_choice("each of kernels", kernel, tuple(KERNELS))
-    n_members = len(kernels) * len(scales)
-    if n_features < 2 * n_members:
-        raise UsageError(
-            f"n_features must be at least {2 * n_members}, two for each kernel and scale; "
-            f"got {n_features}"
-        )
-    return draw_frequencies(rng, Z, tuple(kernels), scales, n_features // 2)
 
 
 class RKSClassifier(RandomFeatureClassifier):
@@ -299,9 +243,6 @@ class RKSClassifier(RandomFeatureClassifier):
     True
     """
 
-    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        return draw_frequencies(rng, Z, ("rbf",), (1.0,), self.n_features // 2)
-
 
 class MKLClassifier(RandomFeatureClassifier):
     """Logistic regression on the concatenated random features of several kernels.
@@ -314,42 +255,17 @@ class MKLClassifier(RandomFeatureClassifier):
     n_features : int, default=768
         Even, and in equal shares: a cosine and a sine for each frequency.
     kernels : sequence of str, default=("laplace", "rbf", "cauchy")
-        As those of `MKLRegressor`.
     scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
-        Length scales of each kernel, in median distances of the standardised rows:
-        Euclidean, or city-block for "laplace".
+        As those of `MKLRegressor`.
     length_factors : sequence of float
         Common factors of all length scales that are tried. Six by default, from 1/8 to 4.
-    penalties : sequence of float
-        Ridge penalties that are tried, with phi(x)'phi(x) = 1: one over the prior variance of the
-        log odds. Six by default, from 1e-5 to 1.
-    n_folds : int, default=5
-        Number of cross-validation folds; the score is the log loss.
-    selection_rows : int, default=2000
-        Rows that factor and penalty are chosen on, at most; coefficients are from all rows, scales
-        of inputs from 200 000 at most.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input column is scaled; learned on the training rows.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the frequencies, the folds and the subset of rows.
+    penalties, n_folds, selection_rows, standardize, random_state
+        As those of `RKSClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (C,)
-        Class labels, sorted.
-    length_factor_, penalty_ : float
-        What was chosen.
-    cv_errors_ : ndarray of shape (n_length_factors, n_penalties)
-        Log losses of the rows held out, in nats a row.
-    frequencies_ : ndarray of shape (n_features / 2, d)
-        In radians per unit of the standardised inputs.
-    coef_ : ndarray of shape (n_features, q)
-        Coefficients of the cosine and the sine of each frequency in turn, over the root of their
-        number; q is 1 for two classes, C for more.
-    intercept_ : ndarray of shape (q,)
-        Not penalised.
-    n_iter_ : int
-        Steps of L-BFGS, 500 at most.
+    classes_, length_factor_, penalty_, cv_errors_, frequencies_, coef_, intercept_, n_iter_
+        As those of `RKSClassifier`; frequencies are those of all kernels, one after the other.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -404,6 +320,3 @@ class MKLClassifier(RandomFeatureClassifier):
         )
         self.kernels = kernels
         self.scales = scales
-
-    def _draw(self, rng: np.random.Generator, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        return draw_checked(rng, Z, self.kernels, self.scales, self.n_features)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,10 +25,10 @@ from mercer.baselines.base import (
 )
 from mercer.baselines.paths import (
     Deadline,
-    Folds,
     Loss,
     Minimum,
     blocks_of,
+    features_of,
     fitted_values,
     minimise,
     split_rows,
@@ -35,19 +36,9 @@ from mercer.baselines.paths import (
 )
 from mercer.errors import UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive, whole
-from mercer.features.products import fill_features
 from mercer.random import entropy_of, stream
 
-__all__ = [
-    "Found",
-    "FrequencyObjective",
-    "FrequencySearch",
-    "Functions",
-    "RFOClassifier",
-    "RFORegressor",
-    "checked_components",
-    "checked_counts",
-]
+__all__ = ["RFOClassifier", "RFORegressor"]
 
 
 # The objective of random frequency optimisation, section 4.3 of Oliva et al.
@@ -62,14 +53,6 @@ __all__ = [
 # q)).
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Functions:
-    """Linear functions of features, as `mercer.baselines.paths.fitted_values` takes them."""
-
-    frequencies: Array  # (F, d)
-    coef: Array  # (1 + 2 F, q), intercepts first; of features over the root of F, nu included
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +75,25 @@ class FrequencyObjective:
         ones = np.ones(self.mixture.n_components)
         return np.concatenate([np.zeros(n_coef), ones, self.mixture.start(distance)])
 
-    def functions(self, theta: Array) -> Functions:
-        """Return the functions f."""
+    def functions(self, theta: Array) -> tuple[Array, Array]:
+        """Return the functions f as `fitted_values` takes them: frequencies, and coefficients.
+
+        Coefficients (1 + 2 F, q), the intercepts first, are those of features over the root of F,
+        nu included.
+        """
         b, nu, spectral = self._parts(theta)
         coef = b.copy()
         coef[1:] *= self._weights(nu)
-        return Functions(self.mixture.frequencies(spectral), coef)
+        return self.mixture.frequencies(spectral), coef
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Return the objective and its gradient."""
         b, nu, spectral = self._parts(theta)
-        functions, weights = self.functions(theta), self._weights(nu)
+        (W, coef), weights = self.functions(theta), self._weights(nu)
         value = 0.5 * self.penalty * float(np.vdot(b, b))
-        moments, of_frequencies = np.zeros_like(b), np.zeros_like(functions.frequencies)
+        moments, of_frequencies = np.zeros_like(b), np.zeros_like(W)
         for rows in blocks_of(len(self.Z), len(b)):
-            value += self._add(functions, rows, moments, of_frequencies)
+            value += self._add(W, coef, rows, moments, of_frequencies)
         of_b = moments.copy()
         of_b[1:] *= weights
         of_b += self.penalty * b
@@ -116,12 +103,11 @@ class FrequencyObjective:
         return value, np.concatenate([of_b.ravel(), of_nu, of_spectral])
 
     def _add(
-        self, functions: Functions, rows: slice, moments: Array, of_frequencies: Array
+        self, W: Array, coef: Array, rows: slice, moments: Array, of_frequencies: Array
     ) -> float:
         """Add a block of rows to sums of features times residuals, and to d/d omega."""
-        Z, coef = self.Z[rows], functions.coef
-        Phi = np.empty((2 * len(functions.frequencies), len(Z)))
-        fill_features(functions.frequencies, Z, Phi)
+        Z = self.Z[rows]
+        Phi = features_of(W, Z)
         value, residuals = self.loss(coef[0] + Phi.T @ coef[1:], self.targets[rows])
         moments[0] += residuals.sum(axis=0)
         moments[1:] += Phi @ residuals
@@ -144,78 +130,6 @@ class FrequencyObjective:
 # Optimised frequencies: settings by cross-validation, then all rows, within a limit of time.
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a search ends with."""
-
-    #: (numbers of components, penalties, numbers of steps), losses of the rows held out, a row
-    errors: Array
-    n_components: int
-    penalty: float
-    n_steps: int
-    functions: Functions
-    minimum: Minimum  # where the last descent, on all rows, ended
-
-
-@dataclass(frozen=True)
-class FrequencySearch:
-    """Settings of the search."""
-
-    n_frequencies: int
-    components: tuple[int, ...]  # numbers of components that are tried
-    penalties: tuple[float, ...]  # in rising order
-    is_full: bool
-    steps: tuple[int, ...]  # numbers of L-BFGS steps, in rising order
-    n_folds: int
-    n_selection_rows: int
-    max_seconds: float | None  # half of it at most for cross-validation
-
-    def run(
-        self, entropy: int, Z: Array, targets: Array, loss: Loss, groups: ArrayLike | None = None
-    ) -> Found:
-        """Choose by cross-validation, and optimise on all rows."""
-        half = None if self.max_seconds is None else 0.5 * self.max_seconds
-        soon, late = Deadline.after(half), Deadline.after(self.max_seconds)
-        some = some_rows(stream(entropy, "rows"), len(Z), self.n_selection_rows)
-        distance = typical_distance(stream(entropy, "scales"), Z[some], "euclidean")
-        seed = int(stream(entropy, "folds").integers(2**31))
-        folds = split_rows(len(some), self.n_folds, seed, groups_of(groups, len(Z), some))
-        errors = self._errors(entropy, Z[some], targets[some], loss, distance, folds, soon)
-        i, k, m = np.unravel_index(int(np.argmin(errors)), errors.shape)
-        mixture = self._mixture(entropy, int(i), Z.shape[1])
-        objective = FrequencyObjective(mixture, Z, targets, loss, self.penalties[k])
-        *_, minimum = _stages(objective, distance, self.steps[: m + 1], late)
-        return Found(
-            errors, self.components[i], self.penalties[k], self.steps[m],
-            objective.functions(minimum.theta), minimum,
-        )  # fmt: skip
-
-    def _errors(
-        self, entropy: int, Z: Array, targets: Array, loss: Loss, distance: float, folds: Folds,
-        deadline: Deadline,
-    ) -> Array:  # fmt: skip
-        """Losses of the rows held out, a row."""
-        errors = np.zeros((len(self.components), len(self.penalties), len(self.steps)))
-        for i, k, (train, test) in product(
-            range(len(self.components)), range(len(self.penalties)), folds
-        ):
-            mixture = self._mixture(entropy, i, Z.shape[1])
-            objective = FrequencyObjective(
-                mixture, Z[train], targets[train], loss, self.penalties[k]
-            )
-            for m, minimum in enumerate(_stages(objective, distance, self.steps, deadline)):
-                functions = objective.functions(minimum.theta)
-                f = fitted_values(functions.frequencies, functions.coef, Z[test])
-                errors[i, k, m] += loss(f, targets[test])[0]
-        return errors / len(Z)
-
-    def _mixture(self, entropy: int, i: int, d: int) -> FrequencyMixture:
-        """Return the mixture of the i-th number of components: the same draws for all folds."""
-        n_components = self.components[i]
-        n_each = self.n_frequencies // n_components
-        return draw_mixture(stream(entropy, "start", i), n_components, n_each, d, self.is_full)
-
-
 def _stages(
     objective: FrequencyObjective, distance: float, steps: Sequence[int], deadline: Deadline
 ) -> Iterator[Minimum]:
@@ -227,16 +141,6 @@ def _stages(
         yield found
 
 
-def checked_components(components: Sequence[int], n_features: int) -> tuple[int, ...]:
-    """Return numbers of components in rising order, or raise `UsageError`."""
-    found = checked_counts("components", components)
-    if 2 * found[-1] > n_features:
-        raise UsageError(
-            f"n_features must be at least {2 * found[-1]}, two for each component; got {n_features}"
-        )
-    return found
-
-
 def checked_counts(name: str, values: Sequence[int]) -> tuple[int, ...]:
     """Return whole numbers above 0, at least one, each once and in rising order."""
     if isinstance(values, str) or not hasattr(values, "__len__") or len(values) == 0:
@@ -244,21 +148,26 @@ def checked_counts(name: str, values: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted({check_count(f"each of {name}", value, 1) for value in values}))
 
 
-COMPONENTS = (1, 4)
-RFO_PENALTIES = (1e-2, 1.0, 100.0)
-STEPS = (5, 20, 100)
+class _Tried(NamedTuple):
+    """Numbers of components, penalties and numbers of steps, each rising; folds, and rows."""
+
+    components: tuple[int, ...]
+    penalties: tuple[float, ...]
+    steps: tuple[int, ...]
+    n_folds: int
+    n_rows: int
 
 
 class _FrequencyOptimizer(InputEstimator):
-    """Arguments of both, and what is kept of a search."""
+    """Arguments of both, and the search."""
 
     def __init__(
         self,
         *,
         n_features: int = 768,
-        components: Sequence[int] = COMPONENTS,
-        penalties: Sequence[float] = RFO_PENALTIES,
-        steps: Sequence[int] = STEPS,
+        components: Sequence[int] = (1, 4),
+        penalties: Sequence[float] = (1e-2, 1.0, 100.0),
+        steps: Sequence[int] = (5, 20, 100),
         spread: str = "full",
         n_folds: int = 3,
         selection_rows: int = 1000,
@@ -277,31 +186,56 @@ class _FrequencyOptimizer(InputEstimator):
         self.random_state = random_state
         self.max_seconds = max_seconds
 
-    def _search(self) -> FrequencySearch:
+    def _tried(self) -> _Tried:
         """Check all arguments."""
-        n_folds, n_kept = self._checked()
+        n_folds, n_rows = self._checked()
         check_choice("spread", self.spread, ("full", "diagonal"))
         if self.max_seconds is not None:
             check_positive("max_seconds", self.max_seconds)
-        return FrequencySearch(
-            self.n_features // 2,
-            checked_components(self.components, self.n_features),
-            checked_grid("penalties", self.penalties),
-            self.spread == "full",
-            checked_counts("steps", self.steps),
-            n_folds,
-            n_kept,
-            self.max_seconds,
-        )
+        components = checked_counts("components", self.components)
+        least = 2 * components[-1]
+        if least > self.n_features:
+            raise UsageError(
+                f"n_features must be at least {least}, two for each component; "
+                f"got {self.n_features}"
+            )
+        penalties = checked_grid("penalties", self.penalties)
+        return _Tried(components, penalties, checked_counts("steps", self.steps), n_folds, n_rows)
 
-    def _keep(self, found: Found) -> None:
-        self.cv_errors_ = found.errors
-        self.n_components_, self.penalty_ = found.n_components, found.penalty
-        self.n_steps_ = found.n_steps
-        self.frequencies_ = found.functions.frequencies
-        self.intercept_, self.coef_ = found.functions.coef[0], found.functions.coef[1:]
+    def _optimise(
+        self, tried: _Tried, Z: Array, targets: Array, loss: Loss, groups: ArrayLike | None
+    ) -> None:
+        """Choose by cross-validation, and optimise on all rows."""
+        entropy = entropy_of(self.random_state)
+        half = None if self.max_seconds is None else 0.5 * self.max_seconds
+        soon, late = Deadline.after(half), Deadline.after(self.max_seconds)
+        some = some_rows(stream(entropy, "rows"), len(Z), tried.n_rows)
+        distance = typical_distance(stream(entropy, "scales"), Z[some], "euclidean")
+        seed = int(stream(entropy, "folds").integers(2**31))
+        folds = split_rows(len(some), tried.n_folds, seed, groups_of(groups, len(Z), some))
+
+        def objective(i: int, k: int, rows: Any) -> FrequencyObjective:
+            K = tried.components[i]  # with the same draws for all folds
+            size = K, self.n_features // 2 // K, Z.shape[1]
+            mixture = draw_mixture(stream(entropy, "start", i), *size, self.spread == "full")
+            return FrequencyObjective(mixture, Z[rows], targets[rows], loss, tried.penalties[k])
+
+        errors = np.zeros((len(tried.components), len(tried.penalties), len(tried.steps)))
+        for i, k, (train, test) in product(range(errors.shape[0]), range(errors.shape[1]), folds):
+            part, held_out = objective(i, k, some[train]), some[test]
+            for m, minimum in enumerate(_stages(part, distance, tried.steps, soon)):
+                f = fitted_values(*part.functions(minimum.theta), Z[held_out])
+                errors[i, k, m] += loss(f, targets[held_out])[0]
+        self.cv_errors_ = errors / len(some)
+        i, k, m = map(int, np.unravel_index(int(np.argmin(errors)), errors.shape))
+        self.n_components_, self.penalty_ = tried.components[i], tried.penalties[k]
+        self.n_steps_ = tried.steps[m]
+        whole = objective(i, k, slice(None))
+        *_, minimum = _stages(whole, distance, tried.steps[: m + 1], late)
+        self.frequencies_, coef = whole.functions(minimum.theta)
+        self.intercept_, self.coef_ = coef[0], coef[1:]
         cut = "stopped by max_seconds before the last step of L-BFGS on all rows"
-        self.notes_ = (cut,) if found.minimum.is_cut_short else ()
+        self.notes_ = (cut,) if minimum.is_cut_short else ()
 
 
 class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
@@ -403,12 +337,11 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
         self
         """
         self._forget()
-        search = self._search()
+        tried = self._tried()
         rows, index = self._checked_classes(X, y)
         self._learn_inputs(rows)
         Z, n_classes = self.standardizer_.transform(rows), len(self.classes_)
-        entropy, targets = entropy_of(self.random_state), class_targets(index, n_classes)
-        self._keep(search.run(entropy, Z, targets, class_loss(n_classes), groups))
+        self._optimise(tried, Z, class_targets(index, n_classes), class_loss(n_classes), groups)
         return self
 
 
@@ -420,43 +353,22 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
 
     Parameters
     ----------
-    n_features : int, default=768
-        Even, and in equal shares: a cosine and a sine for each frequency.
-    components : sequence of int, default=(1, 4)
-        Numbers of components of the mixture that are tried.
-    penalties : sequence of float
-        Penalties of the squared coefficients that are tried; by default 0.01, 1 and 100.
-    steps : sequence of int, default=(5, 20, 100)
-        Numbers of L-BFGS steps that are tried.
-    spread : {"full", "diagonal"}, default="full"
-        Whether a component has a matrix M_k, as in the paper, or a scale for each input.
-    n_folds : int, default=3
-        Number of cross-validation folds; the score is the squared error.
-    selection_rows : int, default=1000
-        Rows that components, penalty and steps are chosen on, at most.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input column is scaled; learned on the training rows.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the draws, the folds and the subset of rows.
-    max_seconds : float or None, default=None
-        Stop after a whole step once so much time has passed, half of it for cross-validation;
-        ``notes_`` says so, and the result is then not the same each time.
+    n_features, components, penalties, steps, spread, n_folds, selection_rows
+        As those of `RFOClassifier`; the score of folds is the squared error.
+    standardize, random_state, max_seconds
+        As those of `RFOClassifier`.
 
     Attributes
     ----------
-    n_components_, penalty_, n_steps_ : int, float, int
-        What was chosen.
+    n_components_, penalty_, n_steps_, frequencies_, notes_
+        As those of `RFOClassifier`.
     cv_errors_ : ndarray of shape (n_numbers of components, n_penalties, n_numbers of steps)
         Mean squared errors of the rows held out, of the standardised target.
-    frequencies_ : ndarray of shape (F, d)
-        Optimised; in radians per unit of the standardised inputs.
-    coef_ : ndarray of shape (2 F, q)
+    coef_ : ndarray of shape (2 F, 1)
         Coefficients of the cosine and the sine of each frequency in turn, over the root of F, times
-        nu_k^2; q is 1.
-    intercept_ : ndarray of shape (q,)
+        nu_k^2.
+    intercept_ : ndarray of shape (1,)
         Constant term, in units of the standardised target; penalised like the coefficients.
-    notes_ : tuple of str
-        What else a user should know of this fit, a line each.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -501,11 +413,9 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
         self
         """
         self._forget()
-        search = self._search()
+        tried = self._tried()
         rows, u = self._checked_numbers(X, y)
         Z = self.standardizer_.transform(rows)
-        found = search.run(entropy_of(self.random_state), Z, u[:, np.newaxis], squared, groups)
-        self._keep(found)
-        # The loss is half the squared error.
-        self.cv_errors_ = 2.0 * found.errors
+        self._optimise(tried, Z, u[:, np.newaxis], squared, groups)
+        self.cv_errors_ *= 2.0  # the loss is half the squared error
         return self
