@@ -12,9 +12,23 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
 from mercer import baselines
 from mercer.baselines.paths import split_rows
@@ -59,10 +73,6 @@ class CalibratedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: NDArray[Any] | None = None) -> CalibratedSVC:
         """Fit to all rows, and to all but each fold."""
-        from sklearn.calibration import CalibratedClassifierCV
-        from sklearn.model_selection import StratifiedKFold
-        from sklearn.svm import SVC
-
         cv: Any = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.seed)
         if groups is not None:
             with suppress(DataError):
@@ -80,14 +90,10 @@ class CalibratedSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _class_shares(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.dummy import DummyClassifier
-
     return DummyClassifier(strategy="prior")
 
 
 def _logistic(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
     return scaled(LogisticRegression(max_iter=1000, random_state=seed))
 
 
@@ -98,21 +104,15 @@ def _svc(seed: int, n_rows: int, n_smallest: int) -> Any:
 
 
 def _voting_neighbours(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.neighbors import KNeighborsClassifier
-
     # The square root of the rows, as in textbooks: with 5, a probability of 0 is common.
     return scaled(KNeighborsClassifier(min(n_rows, max(5, math.isqrt(n_rows))), n_jobs=1))
 
 
 def _voting_forest(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
     return RandomForestClassifier(300, random_state=seed, n_jobs=1)
 
 
 def _class_boosting(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     return HistGradientBoostingClassifier(random_state=seed)
 
 
@@ -123,8 +123,6 @@ def _own_classifier(name: str, seed: int, n_rows: int, n_smallest: int) -> Any:
 
 def scaled(estimator: Any) -> Any:
     """Return a pipeline that standardises the inputs first."""
-    from sklearn.pipeline import make_pipeline
-
     return make_pipeline(StandardScaler(), estimator)
 
 
@@ -255,29 +253,20 @@ class ArdProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _dummy(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.dummy import DummyRegressor
-
     return ResidualSpread(DummyRegressor(strategy="mean"), seed)
 
 
 def _ridge(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.linear_model import RidgeCV
-
     return ResidualSpread(scaled(RidgeCV(alphas=np.logspace(-3, 4, 15))), seed)
 
 
 def _svr(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.compose import TransformedTargetRegressor
-    from sklearn.svm import SVR
-
     return ResidualSpread(
         TransformedTargetRegressor(scaled(SVR(C=10.0)), transformer=StandardScaler()), seed
     )
 
 
 def _neighbours(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.neighbors import KNeighborsRegressor
-
     # Of the rows a fifth is left out to see the residuals.
     n_neighbours = min(5, max(1, 4 * n_rows // 5))
     regressor = KNeighborsRegressor(n_neighbours, weights="distance", n_jobs=1)
@@ -285,16 +274,12 @@ def _neighbours(seed: int, n_rows: int, n_smallest: int) -> Any:
 
 
 def _forest(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.ensemble import RandomForestRegressor
-
     return ResidualSpread(
         RandomForestRegressor(300, oob_score=True, random_state=seed, n_jobs=1), seed
     )
 
 
 def _boosting(seed: int, n_rows: int, n_smallest: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
     return ResidualSpread(HistGradientBoostingRegressor(random_state=seed), seed)
 
 
@@ -323,11 +308,6 @@ REGRESSION_PEERS: Final = (
 )
 
 
-# The baselines of each task.
-
-_PEERS: Final = {"classification": PEERS, "regression": REGRESSION_PEERS}
-
-
 def peers_of(task: str) -> tuple[Peer, ...]:
     """Return the baselines of "classification" or of "regression"."""
-    return _PEERS[task]
+    return PEERS if task == "classification" else REGRESSION_PEERS
