@@ -25,21 +25,13 @@ __all__ = [
     "RKSRegressor",
 ]
 
-_HOMES = {
-    "AlaCarteRegressor": "a_la_carte",
-    "MKLClassifier": "random_features",
-    "MKLRegressor": "random_features",
-    "RFOClassifier": "rfo",
-    "RFORegressor": "rfo",
-    "RKSClassifier": "random_features",
-    "RKSRegressor": "random_features",
-}
+_HOMES = {"AlaCarteRegressor": "a_la_carte", "RFOClassifier": "rfo", "RFORegressor": "rfo"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'random_features')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,8 @@
-"""Plots of fitted models: one function each, Matplotlib loaded when the first is used."""
+"""Plots of fitted models: one function each, Matplotlib loaded when the first is used.
+
+Each draws into the axes ``ax``, or into the figure ``fig`` where it needs several, and returns what
+it drew into: a new figure of its own, where none is given.
+"""
 
 from __future__ import annotations
 
@@ -57,37 +61,22 @@ __all__ = [
 
 # Files are not named like their functions: an imported submodule would shadow the function.
 _HOMES = {
-    "boundaries": "functions",
-    "centres": "functions",
-    "effects": "functions",
-    "error_coverage": "held_out",
-    "evidence_curve": "labels",
-    "importance": "held_out",
-    "interval_coverage": "held_out",
-    "label_errors": "labels",
-    "laplace_distance": "labels",
-    "learned_kernel": "kernel",
-    "pair_effect": "functions",
-    "particles": "chains",
-    "pit": "held_out",
-    "predicted_band": "functions",
-    "predictions": "held_out",
-    "prequential": "held_out",
-    "ranks": "chains",
-    "relevance": "kernel",
-    "reliability": "held_out",
-    "repeats": "functions",
-    "residuals": "held_out",
-    "spectral_density": "kernel",
-    "target_errors": "labels",
-    "trace": "chains",
+    "chains": ("particles", "ranks", "trace"),
+    "functions": ("boundaries", "centres", "effects", "pair_effect", "predicted_band", "repeats"),
+    "held_out": (
+        *("error_coverage", "importance", "interval_coverage", "pit", "predictions"),
+        *("prequential", "reliability", "residuals"),
+    ),
+    "kernel": ("learned_kernel", "relevance", "spectral_density"),
+    "labels": ("evidence_curve", "label_errors", "laplace_distance", "target_errors"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -88,8 +88,6 @@ def trace(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
         ``posterior_``, or the fitted estimator.
     names : sequence of str, optional
         Variables or single entries; the monitored ones if None. At most 12 scalars are shown.
-    fig : Figure, optional
-        Where to draw; a new figure otherwise.
 
     Returns
     -------
@@ -153,12 +151,6 @@ def ranks(draws: Draws, names: Sequence[str] | None = None, *, fig: Figure | Non
         ``posterior_``, or the fitted estimator.
     names : sequence of str, optional
         Variables or single entries; the monitored ones if None. At most 12 scalars are shown.
-    fig : Figure, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Figure
 
     Raises
     ------
@@ -231,12 +223,6 @@ def particles(
         ``posterior_``, or the fitted estimator; without weights all count alike.
     names : sequence of str, optional
         Variables of the draws; those that are monitored by default.
-    fig : Figure, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Figure
 
     Raises
     ------

@@ -55,12 +55,6 @@ def predicted_band(
         The curve goes from the smallest to the largest of these inputs.
     y : array_like of shape (n,), optional
         Observed targets, drawn as dots; those that are NaN are not.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -130,12 +124,6 @@ def centres(
         Number of kernels in the sum; see ``summarise``. Less where there are fewer rows.
     columns : pair of int or str, optional
         The inputs to draw, by position or name, where there are more than two.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -227,12 +215,6 @@ def boundaries(
         Rows to ring: those whose label is wrong more likely than not, say.
     n_classifiers : int, default=50
         How many of the draws, evenly spaced.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -313,12 +295,6 @@ def repeats(
     ----------
     measured : mapping of method to ndarray of shape (n_repeats,)
     published : mapping of method to float, optional
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
     """
     ax = new_axes(ax, 7.0, 1.4 + 0.42 * len(measured), grid="x")
     for row, (method, values) in enumerate(measured.items()):
@@ -361,12 +337,6 @@ def effects(found: Effects, *, fig: Figure | None = None) -> Figure:
     found : Effects
         From `mercer.estimation.inspection.effects_of`; or a fitted estimator, with rows X after it,
         in which inputs are varied, and as ``columns=`` the inputs to draw, by name or position.
-    fig : Figure, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Figure
     """
     n_panels = len(found.curves)
     if n_panels == 0:
@@ -444,12 +414,6 @@ def pair_effect(found: PairEffect, *, ax: Axes | None = None) -> Axes:
     found : PairEffect
         Or a fitted estimator, with rows X after it, and as ``columns`` the inputs to choose from:
         the pair is drawn that acts together most.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
     """
     ax = new_axes(ax, 5.4, 4.2)
     ax.grid(visible=False)

@@ -58,12 +58,6 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     curve : ErrorCoverage
         From `mercer.posterior.scores.error_coverage_curve`; or a fitted classifier, with rows X and
         their labels y after it.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
     """
     ax = new_axes(ax, 5.4, 3.6)
     (line,) = ax.plot(curve.coverage, curve.error, color=PALETTE["series-1"], linewidth=1.8)
@@ -121,8 +115,6 @@ def importance(
         The three are measured where a fitted estimator is given, with rows X and their targets y.
     repeats : array_like of shape (R, d), optional
         Means of single repeats, drawn as small points.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Returns
     -------
@@ -174,8 +166,6 @@ def reliability(
         scikit-learn's kind), with rows X and their labels y after it.
     probabilities : array_like of shape (n,), optional
         The predicted probabilities themselves: adds their histogram above the diagram.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Returns
     -------
@@ -251,12 +241,6 @@ def interval_coverage(curve: IntervalCoverage, *, ax: Axes | None = None) -> Axe
     curve : IntervalCoverage
         From `mercer.posterior.scores.interval_coverage`; or a fitted regressor, with
         rows X and their targets y after it.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
     """
     ax = new_axes(ax, 5.4, 5.0)
     band = ax.fill_between(
@@ -286,12 +270,6 @@ def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
     histogram : PitHistogram
         From `mercer.posterior.scores.pit_histogram`; or a fitted regressor, with rows X
         and their targets y after it.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
     """
     ax = new_axes(ax, 5.4, 3.6, grid="y")
     edges, share = histogram.edges, histogram.share
@@ -335,12 +313,6 @@ def predictions(
     lower, upper : array_like of shape (n,)
         Ends of the interval of each row. In place of the four: a fitted regressor, rows X and their
         targets y.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
     """
     ax = new_axes(ax, 5.4, 5.0)
     values, x, low, high = (np.asarray(each, dtype=float) for each in (y, mean, lower, upper))
@@ -387,12 +359,6 @@ def residuals(y: ArrayLike, mean: ArrayLike, *, n_shown: int = 500, ax: Axes | N
         Observed and predicted. In place of both: a fitted regressor, rows X and their targets y.
     n_shown : int, default 500
         Points drawn at most, spread evenly over the rows; the line is of all rows.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
     """
     ax = new_axes(ax, 5.4, 3.8)
     x = np.asarray(mean, dtype=float)
@@ -444,12 +410,6 @@ def prequential(
         that of ``prequential``. NaN is left out. Or a fitted estimator that learned row by row.
     window : int, optional
         Rows in "lately"; a twentieth of them by default, and no fewer than 10.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------

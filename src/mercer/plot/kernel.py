@@ -59,8 +59,6 @@ def learned_kernel(
     longest_lag : float, optional
         Where the axis of lags ends, in units of the input. By default three standard deviations,
         or four of the shortest periods if that is less.
-    fig : Figure, optional
-        Where to draw; a new figure otherwise.
 
     Returns
     -------
@@ -163,8 +161,6 @@ def spectral_density(model: Any, column: int | str = 0, *, ax: Axes | None = Non
         Fitted.
     column : int or str, default=0
         Position or name of the input.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Returns
     -------
@@ -251,8 +247,6 @@ def relevance(
         Names of the inputs. A fitted Gaussian process alone, in place of both, has all of them.
     prior_interval : (low, high), optional
         Shaded in grey: the 90 % interval of the prior.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Returns
     -------

@@ -49,8 +49,6 @@ def evidence_curve(
         ``evidence_curve_`` of a `KernelGibbsClassifier`; or the classifier itself, fitted.
     noise_rate : float or dict, optional
         Marked: ``noise_rate_``, the posterior mean of the rate, or of that of each class.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Returns
     -------
@@ -125,8 +123,6 @@ def label_errors(
         The longest list with at most this expected share of right labels is shaded.
     noun : str, default="label"
         What is wrong, as the axis calls it.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Returns
     -------
@@ -183,12 +179,6 @@ def target_errors(
         place of all: a `GPRegressor` fitted with ``noise="contaminated"``, of which those with a
         probability over one half are marked. Values farther from all that is expected than this
         spans are drawn as diamonds at the edge.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -251,8 +241,6 @@ def laplace_distance(
     differences : array_like of shape (m,)
         Exact less Laplace's probability. In place of both: a classifier fitted with
         ``integration="exact"``, and rows X.
-    ax : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Returns
     -------
