@@ -378,12 +378,9 @@ def make_contenders(
 ) -> list[Contender]:
     """Return the contenders that were asked for, or all that fit; those of mercer first.
 
-    ``tell`` is told when a model has loops to compile, and which baseline is left out.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown or not of this task, or an argument of ``--set``, or nothing is left.
+    ``tell`` is told when a model has loops to compile, and which baseline is left out. A
+    `UsageError` if a name is unknown or not of this task, or an argument of ``--set``, or nothing
+    is left.
     """
     arguments = in_order(parse_settings(settings), table.order)
     task, n_classes, n_rows = table.task.name, len(table.classes), len(table.labels)
@@ -444,10 +441,7 @@ def _refusing(classes: Mapping[str, Any], argument: str, value: Any) -> set[str]
 def metric_for(task: Task, name: str | None) -> str:
     """Return the metric that was asked for, or the task's own.
 
-    Raises
-    ------
-    UsageError
-        If it is not one of the task.
+    A `UsageError` if it is not one of the task.
     """
     if name is None:
         return task.default_metric

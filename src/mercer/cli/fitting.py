@@ -80,10 +80,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
     """Read NAME=VALUE pairs; the last of a name counts.
 
-    Raises
-    ------
-    UsageError
-        If one is not of this form.
+    A `UsageError` if one is not of this form.
     """
     settings = {}
     for text in texts:
@@ -102,19 +99,9 @@ def always(seed: int) -> dict[str, Any]:
 def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[str, Any]) -> Any:
     """Construct an unfitted estimator and have it check its arguments.
 
-    Parameters
-    ----------
-    estimator_class : class
-    settings : dict
-        From ``--set``; goes before ``common``.
-    common : dict
-        What the command line decides; what the model does not know is left out.
-
-    Raises
-    ------
-    UsageError
-        If an argument is unknown (the nearest is named), has an option of its own, or is out of
-        its range.
+    ``settings``, from ``--set``, go before ``common``, what the command line decides, of which is
+    left out what the model does not know. A `UsageError` if a setting is unknown (the nearest is
+    named), has an option of its own, or is out of its range.
     """
     estimator = estimator_class()
     known = estimator.get_params()
@@ -171,14 +158,9 @@ def data_digest(table: TrainingTable) -> str:
 def claim_folder(folder: Path, data: str, options: dict[str, Any], session: Session) -> None:
     """Write the identity of a command into a folder, or check the one that is there; say which.
 
-    ``data`` is the digest of the rows.
-
-    Raises
-    ------
-    ModelFileError
-        If it belongs to other data, other options or another version; the difference is named.
-    StorageError
-        If it cannot be read or written.
+    ``data`` is the digest of the rows. A `ModelFileError` if it belongs to other data, other
+    options or another version, and names the difference; a `StorageError` if it cannot be read or
+    written.
     """
     mine = {"mercer": mercer_version(), "data": data, "options": options}
     path = folder / "run.json"
@@ -448,13 +430,8 @@ def _auditor(
     """Return the model that audits a table, and its settings.
 
     Of numbers "auto" is BaNK above the rows of a Gaussian process, unless settings are given that
-    only the latter has.
-
-    Raises
-    ------
-    UsageError
-        If the targets are numbers of which there are two: they are classes; or for a model that
-        does not audit such a table.
+    only the latter has. A `UsageError` if the targets are numbers of which there are two: they are
+    classes; or for a model that does not audit such a table.
     """
     able = _AUDITORS[table.task.name]
     if model not in ("auto", *able):

@@ -339,14 +339,8 @@ def open_training(
 ) -> StoredTraining:
     """Open files whose rows workers of a Dask cluster read.
 
-    Raises
-    ------
-    UsageError
-        Another model was asked for, or the data are no files.
-    DataError
-        A column is not there, or is not numbers.
-    ClusterError
-        See `mercer.data.dask.connect`.
+    A `UsageError` where another model was asked for, or the data are no files; a `DataError` where
+    a column is not there, or is not numbers.
     """
     if options.model not in ("auto", "spectral"):
         raise UsageError(

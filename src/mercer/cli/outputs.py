@@ -141,10 +141,7 @@ _OF_CHECKPOINT = ("run.json", "fit", "folds")
 def kept_to_this(folder: Path | None) -> Iterator[None]:
     """Keep a checkpoint folder, if there is one, to this command.
 
-    Raises
-    ------
-    StorageError
-        If another command has it in hand, or it cannot be made.
+    A `StorageError` if another command has it in hand, or it cannot be made.
     """
     if folder is None:
         yield

@@ -70,10 +70,7 @@ class Journal:
     ) -> Decision:  # fmt: skip
         """Write a decision; it is on disk when this returns.
 
-        Raises
-        ------
-        StorageError
-            It cannot be written, and is not taken.
+        A `StorageError` where it cannot be written, and is not taken.
         """
         at = datetime.now(UTC).isoformat(timespec="seconds")
         decision = Decision(row, name, action, recorded, label, p_wrong, at)
@@ -99,20 +96,9 @@ def open_journal(
 ) -> Iterator[Journal]:
     """Begin a journal, or go on with the one that is there, kept from all other processes.
 
-    Parameters
-    ----------
-    path : path
-    identity : mapping
-        What the decisions are of, as JSON can hold it; "n_rows" among it.
-    names : sequence of str, optional
-        What the rows are called now: decisions must name theirs the same.
-
-    Raises
-    ------
-    DataError
-        The journal is of another table, pool, target or classes, or no journal.
-    StorageError
-        It cannot be written, or another process has it.
+    ``identity`` is what the decisions are of, as JSON can hold it, "n_rows" among it; ``names`` are
+    what the rows are called now: decisions must name theirs the same. A `DataError` where the
+    journal is of another table, pool, target or classes, or no journal.
     """
     mine = {"kind": _KIND, "format": _FORMAT, **identity}
     name = printable(str(path))

@@ -87,18 +87,10 @@ class _Known:
 
 
 class Reviewer:
-    """The state of a review.
+    """The state of a review; the decisions of its journal stand.
 
-    Parameters
-    ----------
-    labels : Labels
-    journal : Journal
-        Its decisions stand.
-    refit_every : int
-        Decisions until the classifier learns again; 0: never.
-    seed : int
-    say : callable
-        Told in words what goes on.
+    The classifier learns again after ``refit_every`` decisions, never if 0; ``say`` is told in
+    words what goes on.
     """
 
     def __init__(
@@ -139,12 +131,8 @@ class Reviewer:
     def decide(self, row: int, action: Action, label: str | None, position: int) -> Question | None:
         """Take a decision, write it down, and return the next question.
 
-        Raises
-        ------
-        StaleError
-            The row is decided already, or the question was asked before another decision.
-        UsageError
-            The action or the label is none that this row can have.
+        A `StaleError` where the row is decided already, or the question was asked before another
+        decision; a `UsageError` where the action or the label is none that this row can have.
         """
         with self._lock:
             if position != self.journal.n_lines:

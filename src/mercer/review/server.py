@@ -27,15 +27,8 @@ _HEADERS = {
 def make_app(reviewer: Reviewer, title: str, token: str, finish: Callable[[], None]) -> Any:
     """Make the application: the page, and what it asks for.
 
-    Parameters
-    ----------
-    reviewer : Reviewer
-    title : str
-        What is reviewed.
-    token : str
-        What every request must give.
-    finish : callable
-        Called when the page says that the review is over.
+    ``title`` is what is reviewed, ``token`` what every request must give; ``finish`` is called when
+    the page says that the review is over.
     """
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
