@@ -727,6 +727,17 @@ def test_trees_of_a_file_that_lead_in_circles_are_refused(tmp_path: Path) -> Non
         mercer.load(tmp_path / "m.mercer")
 
 
+def test_a_fit_whose_warning_is_an_error_knows_its_noise() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((24, 1))
+    model = MercerRegressor(models="basis,boosting", **QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mercer.ConvergenceWarning)
+        with pytest.raises(mercer.ConvergenceWarning):
+            model.fit(X, X[:, 0])
+    assert model.noise_std_ > 0.0
+
+
 @pytest.mark.slow
 def test_the_record_compares_rows_with_themselves() -> None:
     from reproduce.scenarios.stack_v1 import rows_of, summary

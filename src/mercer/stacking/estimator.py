@@ -163,7 +163,6 @@ class _Stack(KernelEstimator):
         self.seconds_ = {each.name: each.seconds for each in kept}
         own = [f"{name}: {line}" for name, line in said_of(self.members_, self.weights_)]
         self.notes_ = (*notes, *filter(None, [said]), *more, *sampled.notes, *own)
-        self._warn_of_convergence()
 
     def _learn(
         self,
@@ -621,6 +620,7 @@ class MercerClassifier(_Stack, LabelPredictions):
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, codes = encode_classes(np.asarray(y))
         self._fit(np.asarray(X), np.asarray(y), codes, number_groups(groups), started)
+        self._warn_of_convergence()
         return self
 
     @by_partition
@@ -751,6 +751,7 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
         known = [(w, std) for w, std in spreads if std is not None]
         if known:
             self.noise_std_ = sum(w * std for w, std in known) / sum(w for w, _ in known)
+        self._warn_of_convergence()
         return self
 
     def sample_y(
