@@ -31,7 +31,7 @@ from mercer.data.encoding import Encoder
 from mercer.data.files import Stamp, place, printable
 from mercer.data.frame import Frame, null_words, refuse_twins
 from mercer.data.opening import Learner
-from mercer.data.source import ArrayRows, Part, RowSource, Work, check_array
+from mercer.data.source import ArrayRows, FileRows, Part, RowSource, Work, check_array
 from mercer.errors import INSTALL, ClusterError, DataError, MercerError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
@@ -370,8 +370,11 @@ def share(
             f"{source.name}: is in the memory of this process, so workers cannot read it; save it "
             "as files, or give a Dask array"
         )
+    stamps = {stamp.path: stamp for stamp in source.stamps}
+    if isinstance(source, FileRows) and source.path not in stamps:  # of text: its parsed cache
+        stamps[source.path] = Stamp.of(source.path)
     address = connect(scheduler, n_workers)
-    for worker, words in _client(address).run(_amiss, source.stamps).items():
+    for worker, words in _client(address).run(_amiss, tuple(stamps.values())).items():
         if words:
             raise ClusterError(
                 f"worker {worker} {words}; give all workers the same files under the same paths, "

@@ -415,6 +415,14 @@ def test_workers_that_do_not_see_the_files_are_refused(
     path.unlink()
     with pytest.raises(ClusterError, match=r"worker tcp:.* has no .*rows\.npy"):
         cluster.share(rows)
+    write_csv(tmp_path / "rows.csv", ROWS[:9])
+    rows = mercer.data.open(tmp_path / "rows.csv", cache=tmp_path / "here")
+    numbers = next((tmp_path / "here").rglob("rows-*.npy"))
+    seen = cluster.Stamp.of(numbers)
+    numbers.unlink()
+    monkeypatch.setattr(cluster.Stamp, "of", lambda path: seen)  # this machine has it still
+    with pytest.raises(ClusterError, match=r"has no .*here.*rows-.*\.npy; .* cache that all see"):
+        cluster.share(rows)
 
 
 def test_a_gap_in_the_last_partition_names_its_place(two_workers: Any, tmp_path: Path) -> None:
