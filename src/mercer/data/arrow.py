@@ -165,6 +165,27 @@ def _objects(values: Any) -> Any:
 BUFFER_BYTES = 2**16
 
 
+def read_batches(
+    path: Path, names: Sequence[str], n_rows: int, start: int = 0, stop: int | None = None
+) -> Iterator[Any]:
+    """Decode some columns of a Parquet file from a row to before another, ``n_rows`` at a time."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
+        sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
+        ends = np.cumsum(sizes)
+        stop = file.metadata.num_rows if stop is None else stop
+        first, last = np.searchsorted(ends, (start, stop - 1), side="right")
+        position = int(ends[first - 1]) if first else 0
+        for batch in file.iter_batches(
+            n_rows, list(range(first, last + 1)), list(names), use_threads=False
+        ):
+            low, high = max(start - position, 0), min(stop - position, batch.num_rows)
+            position += batch.num_rows
+            if low < high:
+                yield batch.slice(low, high - low)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ParquetRows(RowSource):
     """Rows of one or several Parquet files with the same columns.
@@ -177,29 +198,11 @@ class ParquetRows(RowSource):
         for part, stamp in zip(self.parts, self.stamps, strict=True):
             low, high = max(start - offset, 0), min(stop - offset, part.n_rows)
             if low < high:
+                size = max(1, CHUNK_CELLS // self.n_columns)
                 with decoding(Path(stamp.name)):
-                    yield from self._decode(stamp.path, low, high)
+                    for batch in read_batches(Path(stamp.path), self.names, size, low, high):
+                        yield self._as_matrix(batch)
             offset += part.n_rows
-
-    def _decode(self, path: str, start: int, stop: int) -> Iterator[NDArray[np.float64]]:
-        """Yield some rows of one file."""
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
-            sizes = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
-            ends = np.cumsum(sizes)
-            first, last = np.searchsorted(ends, (start, stop - 1), side="right")
-            position = int(ends[first]) - sizes[first]
-            for batch in file.iter_batches(
-                batch_size=max(1, CHUNK_CELLS // self.n_columns),
-                row_groups=list(range(first, last + 1)),
-                columns=list(self.names),
-                use_threads=False,
-            ):
-                low, high = max(start - position, 0), min(stop - position, batch.num_rows)
-                position += batch.num_rows
-                if low < high:
-                    yield self._as_matrix(batch.slice(low, high - low))
 
     def _as_matrix(self, batch: Any) -> NDArray[np.float64]:
         matrix = np.empty((batch.num_rows, self.n_columns))

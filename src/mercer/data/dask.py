@@ -8,7 +8,6 @@ back from a pass; who asks a source for its blocks, as judging targets does, has
 
 from __future__ import annotations
 
-import copy
 import functools
 import logging
 import operator
@@ -17,7 +16,7 @@ import platform
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -30,11 +29,11 @@ from numpy.typing import NDArray
 from mercer.data.encoding import Encoder
 from mercer.data.files import Stamp, place, printable
 from mercer.data.frame import Frame, null_words, refuse_twins
-from mercer.data.opening import Learner
+from mercer.data.opening import Learner, Read, encode_piece
 from mercer.data.source import ArrayRows, FileRows, Part, RowSource, Work, check_array
-from mercer.errors import INSTALL, ClusterError, DataError, MercerError, UsageError
+from mercer.errors import INSTALL, ClusterError, DataError, MercerError, StorageError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
-from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
+from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, aligned_runs
 
 Array = NDArray[np.float64]
 
@@ -57,6 +56,10 @@ _OWN_CLUSTER = {
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**27,
 }
+_SEE = (
+    "give all workers the same files under the same paths, and a cache that all see (cache=..., "
+    "XDG_CACHE_HOME)"
+)
 _REMEDY = "what a checkpoint holds goes on by the same call, on one machine too"
 
 
@@ -208,24 +211,24 @@ class ClusterRows(RowSource):
     def total(self, add: Work, check: Callable[[], None] = lambda: None) -> Any:
         """Make one pass on the workers, which also add what its runs return: see `RowSource`."""
         client = _client(self.scheduler)
-
-        def plus(a: Any, b: Any) -> Any:
-            return client.submit(_plus, a, b, pure=False)
-
-        total = PairwiseSum(plus)
-        with self._telling():
+        total = PairwiseSum(lambda a, b: client.submit(_plus, a, b, pure=False))
+        with _telling(self.scheduler, self.name):
             for level, future in self._submitted(client, add, ROWS_PER_TERM):
                 total.add(future, level)
-            return self._results([total.total()], check)[0]
+            return _results(client, [total.total()], check)[0]
 
     def each(
         self, work: Work, rows_per_block: int, rows: NDArray[np.int64] | None = None
     ) -> list[Any]:
         """Have the workers look at all runs, or at those that hold some of the rows."""
         client = _client(self.scheduler)
-        with self._telling():
+        with _telling(self.scheduler, self.name):
             futures = [future for _, future in self._submitted(client, work, rows_per_block, rows)]
-            return self._results(futures)
+            return _results(client, futures)
+
+    def add_up(self, function: Callable[..., Any], plus: Plus, *lists: Iterable[Any]) -> Any:
+        """Add what a function returns on the workers: see `RowSource`."""
+        return _add_up(self.scheduler, self.name, function, plus, *lists)
 
     def _submitted(
         self, client: Any, work: Work, rows_per_block: int, rows: NDArray[np.int64] | None = None
@@ -248,61 +251,78 @@ class ClusterRows(RowSource):
                 key=f"rows {start} to {stop}-{token}", pure=False,
             )  # fmt: skip
 
-    def _results(self, futures: list[Any], check: Callable[[], None] = lambda: None) -> list[Any]:
-        """Wait for tasks; what `check` raises cancels them."""
-        client = _client(self.scheduler)
-        alone_since: float | None = None
-        results = []
-        try:
-            _make_room()
-            for future in futures:
-                while True:
-                    check()
-                    try:
-                        results.append(future.result(timeout=_TICK))
-                        break
-                    except TimeoutError:
-                        alone_since = self._look(client, alone_since)
-        except BaseException:
-            with suppress(Exception):
-                client.cancel(futures)
-            raise
-        return results
 
-    def _look(self, client: Any, alone_since: float | None) -> float | None:
-        """Look whether anybody works; returns since when nobody does."""
-        if client.nthreads():
-            return None
-        if alone_since is None:
-            return time.monotonic()
-        if time.monotonic() - alone_since > PATIENCE:
-            raise ClusterError(
-                f"the scheduler at {self.scheduler} has had no worker for {PATIENCE:.0f} s; "
-                f"{_REMEDY}"
-            )
-        return alone_since
+def _results(client: Any, futures: Any, check: Callable[[], None] = lambda: None) -> list[Any]:
+    """Wait for tasks; what `check` raises cancels them."""
+    alone_since: float | None = None
+    results = []
+    try:
+        _make_room()
+        for future in futures:
+            while True:
+                check()
+                try:
+                    results.append(future.result(timeout=_TICK))
+                    break
+                except TimeoutError:
+                    alone_since = _look(client, alone_since)
+    except BaseException:
+        with suppress(Exception):
+            client.cancel(futures)
+        raise
+    return results
 
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Turn what Dask raises into an error that names what was lost."""
-        from distributed import KilledWorker
 
-        try:
-            yield
-        except MercerError:
-            raise
-        except KilledWorker as error:
-            which = str(error.task).partition("-")[0]
-            raise ClusterError(
-                f"{self.name}, {which}: the task ended its worker again and again, last "
-                f"{error.last_worker}; too little memory a worker is the usual reason (give fewer "
-                f"workers more of it); {_REMEDY}"
-            ) from error
-        except (CancelledError, OSError) as error:
-            raise ClusterError(
-                f"the Dask scheduler at {self.scheduler}, or what it knew of the rows, is gone "
-                f"({type(error).__name__}); {_REMEDY}"
-            ) from error
+def _look(client: Any, alone_since: float | None) -> float | None:
+    """Look whether anybody works; returns since when nobody does."""
+    if client.nthreads():
+        return None
+    alone_since = alone_since or time.monotonic()
+    if time.monotonic() - alone_since > PATIENCE:
+        raise ClusterError(
+            f"the scheduler at {client.scheduler.address} has had no worker for {PATIENCE:.0f} s; "
+            f"{_REMEDY}"
+        )
+    return alone_since
+
+
+@contextmanager
+def _telling(scheduler: str, name: str) -> Iterator[None]:
+    """Turn what Dask raises into an error that names what was lost of a table."""
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except MercerError:
+        raise
+    except KilledWorker as error:
+        which = str(error.task).partition("-")[0]
+        raise ClusterError(
+            f"{name}, {which}: the task ended its worker again and again, last "
+            f"{error.last_worker}; too little memory a worker is the usual reason (give fewer "
+            f"workers more of it); {_REMEDY}"
+        ) from error
+    except (CancelledError, OSError) as error:
+        raise ClusterError(
+            f"the Dask scheduler at {scheduler}, or what it knew of the rows, is gone "
+            f"({type(error).__name__}); {_REMEDY}"
+        ) from error
+
+
+def _add_up(
+    scheduler: str, name: str, function: Callable[..., Any], plus: Plus, *lists: Iterable[Any]
+) -> Any:
+    """Add in pairs, on the workers, what a function returns for the elements of lists."""
+    client = _client(scheduler)
+    sent = client.submit(_same, function, pure=False)
+    total = PairwiseSum(lambda a, b: client.submit(plus, a, b, pure=False))
+    with _telling(scheduler, name):
+        ends = []  # the first that fails, in their order, is what is said
+        for given in zip(*lists, strict=True):
+            term = client.submit(_named, sent, *given, pure=False)
+            ends.append(client.submit(bool, term, pure=False))
+            total.add(term)
+        return _results(client, [*ends, total.total()])[-1]
 
 
 def level_of_runs(n_terms: int, n_threads: int) -> int:
@@ -314,6 +334,16 @@ def _make_room() -> None:
     """Let a worker that waits here, for a chain that it runs, take other tasks meanwhile."""
     with suppress(ValueError, KeyError):  # this is no worker, or it has done so before
         _distributed().secede()
+
+
+def _named(function: Callable[..., Any], *given: Any) -> Any:
+    """Call a function on a worker, which is named where it cannot read or write a file."""
+    try:
+        return function(*given)
+    except StorageError as error:
+        raise ClusterError(
+            f"worker {_distributed().get_worker().address}: {error}; {_SEE}"
+        ) from None
 
 
 def _work_on(work: Work, source: Any, start: int, stop: int, rows_per_block: int) -> Any:
@@ -376,10 +406,7 @@ def share(
     address = connect(scheduler, n_workers)
     for worker, words in _client(address).run(_amiss, tuple(stamps.values())).items():
         if words:
-            raise ClusterError(
-                f"worker {worker} {words}; give all workers the same files under the same paths, "
-                "and a cache that all see (cache=..., XDG_CACHE_HOME)"
-            )
+            raise ClusterError(f"worker {worker} {words}; {_SEE}")
     return SharedFiles(
         name=source.name, names=source.names, parts=source.parts, stamps=source.stamps,
         refusals=source.refusals, encoding=source.encoding, labels=source.labels,
@@ -437,13 +464,13 @@ class HeldRows(ClusterRows):
         return given
 
     def _chunks(self, start: int, stop: int) -> Iterator[Array]:
-        given = self._given(_client(self.scheduler))
+        client = _client(self.scheduler)
+        given = self._given(client)
         for first in range(start // ROWS_PER_TERM, -(-stop // ROWS_PER_TERM)):
             low, high = first * ROWS_PER_TERM, min((first + 1) * ROWS_PER_TERM, self.n_rows)
             future, rows, _ = given(low, high)
-            with self._telling():
-                cut = _client(self.scheduler).submit(_cut, future, rows, self.columns)
-                block = self._results([cut])[0]
+            with _telling(self.scheduler, self.name):
+                block = _results(client, [client.submit(_cut, future, rows, self.columns)])[0]
             yield block[max(start - low, 0) : stop - low]
 
     def _pick(self, positions: tuple[int, ...]) -> Self:
@@ -548,8 +575,8 @@ def open_collection(
         level=level, columns=tuple(range(n_columns)), encoding=encoding,
         labels={called: labels} if labels else {}, order=order,
     )  # fmt: skip
-    with rows._telling():  # what fails in making them fails here
-        rows._results([client.submit(len, future) for future in futures])
+    with _telling(scheduler, name):  # what fails in making them fails here
+        _results(client, [client.submit(len, future) for future in futures])
     return rows
 
 
@@ -669,72 +696,58 @@ def _encoded(
 
     Returns an array, the encoder, and the classes and their order.
     """
-    columns = tuple(frame.columns)
-    refuse_twins(name, map(str, columns))
+    columns, names = tuple(frame.columns), [str(column) for column in frame.columns]
+    refuse_twins(name, names)
     texts = {str(c): c for c in columns if not _is_number(frame[c].dtype)}
     is_guessed = {c: not hasattr(frame[key].dtype, "categories") for c, key in texts.items()}
     held, called = _held(frame, name, client)
     sizes = _gathered(client.map(len, held, pure=False), called)
     starts = np.cumsum([0, *sizes[:-1]]).tolist()
-    names = [str(column) for column in columns]
     inputs, targets = ([], names) if encode is None else (names, [])
     missing: Any = getattr(encode, "missing", "error")
     dates: Any = getattr(encode, "dates", "auto")
-    learner = Learner(inputs, targets, is_guessed, missing, dates, sum(sizes))
-    reader = functools.partial(_frame_of, read, columns, tuple(texts.values()))
-    learn = functools.partial(_learn_part, reader, learner)
-    for other in _gathered(client.map(learn, held, called, starts, pure=False), called):
-        learner.join(other, name)
-    encoder, labels, order = learner.learned(name)
-    encoder = replace(encoder, null_values=null_words(getattr(encode, "null_values", None)))
-    encode_part = functools.partial(_encode_part, reader, encoder, labels)
-    arrays = client.map(encode_part, held, called, pure=False)
-    n_columns = len(encoder.feature_names) or 1
-    return _joined(arrays, called, n_columns, client), encoder, tuple(labels), order
+    null_values = null_words(getattr(encode, "null_values", None))
+    learner = Learner(inputs, targets, is_guessed, missing, dates, sum(sizes), null_values)
+    read_part = functools.partial(_read_part, read, columns, texts, not inputs)
+    reader = functools.partial(read_part, tuple(texts))
+    add_up = functools.partial(_add_up, str(client.scheduler.address), name)
+    encoder, labels, order = learner.learn(reader, add_up, name, held, called, starts)
+    reader = functools.partial(read_part, encoder.texts() if inputs else targets if labels else ())
+    encode_part = functools.partial(_encode_part, reader, encoder, targets, labels)
+    arrays = client.map(encode_part, held, called, starts, pure=False)
+    array = _joined(arrays, called, len(encoder.feature_names) + len(targets), client)
+    return array, encoder, tuple(labels), order
 
 
-def _frame_of(
+def _read_part(
     read: Callable[..., Frame],
     columns: tuple[Any, ...],
-    texts: tuple[Any, ...],
+    texts: Mapping[str, Any],
+    is_target: bool,
+    as_text: Collection[str],
     part: Any,
     name: str,
-    as_text: Collection[str],
-) -> Frame:
-    """Read a partition, rows counted from 1."""
+    start: int,
+    names: Sequence[str],
+) -> Iterator[tuple[int, Frame]]:
+    """Read a partition, if it has rows, which count from 1, and its position among all."""
+    if not len(part):
+        return
     _refuse_lack(part, columns, name)
-    _numbers(part, tuple(column for column in columns if column not in texts), name)
+    _numbers(part, tuple(column for column in columns if str(column) not in texts), name)
+    categories = getattr(part.dtypes.iloc[0], "categories", None) if is_target else None
+    if categories is not None and _is_number(categories.dtype):  # labels
+        part = part.astype(object)
     frame = read(part[list(columns)], name, as_text)
-    return replace(frame, origin=replace(frame.origin, row=frame.origin.row + 1))
-
-
-def _learn_part(
-    read: Callable[..., Frame], learner: Learner, part: Any, name: str, start: int
-) -> Learner:
-    """Learn from a partition, whose first row has a position among all."""
-    own = copy.deepcopy(learner)
-    if len(part):
-        own.add(read(_target(part) if learner.targets else part, name, learner.texts), start)
-    return own
-
-
-def _target(part: Any) -> Any:
-    """Give labels that are categories of numbers as numbers."""
-    categories = getattr(part.dtypes.iloc[0], "categories", None)
-    return part if categories is None or not _is_number(categories.dtype) else part.astype(object)
+    yield start, replace(frame, origin=replace(frame.origin, row=frame.origin.row + 1))
 
 
 def _encode_part(
-    read: Callable[..., Frame], encoder: Encoder, labels: list[str], part: Any, name: str
+    read: Read, encoder: Encoder, targets: list[str], labels: list[str], *part: Any
 ) -> Array:
-    """Encode a partition: its inputs, or the target, whose classes are their positions."""
-    if not len(part):
-        return np.empty((0, len(encoder.feature_names) or 1))
-    if encoder.codes:
-        return encoder.transform(read(part, name, encoder.texts())).X
-    values = read(_target(part), name, part.columns if labels else ()).columns[0].values
-    at = np.searchsorted(labels, values.astype(str)) if labels else values
-    return np.asarray(at, dtype=np.float64)[:, np.newaxis]
+    """Encode a partition: its inputs, or the target."""
+    blocks = [block for block, _ in encode_piece(read, encoder, targets, labels, *part)]
+    return np.vstack([np.empty((0, len(encoder.feature_names) + len(targets))), *blocks])
 
 
 # Predictions.

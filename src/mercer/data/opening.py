@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import hashlib
 import json
 import math
@@ -18,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.atomic import locked, replacing
-from mercer.data.arrow import BUFFER_BYTES, PARQUET, as_column, decoding, is_arrow, open_parquet
+from mercer.data.arrow import PARQUET, as_column, decoding, is_arrow, open_parquet, read_batches
 from mercer.data.csv_cache import (
     announce,
     cache_folder,
@@ -41,7 +43,7 @@ from mercer.data.encoding import (
     no_column,
     refuse_infinite,
 )
-from mercer.data.files import check_path, first_bytes, printable, quoted
+from mercer.data.files import check_path, first_bytes, printable, quoted, reading
 from mercer.data.formats import Dates
 from mercer.data.frame import (
     EMPTY,
@@ -90,7 +92,9 @@ def _pieces(path: Path, column: str, null_values: frozenset[str]) -> Iterator[ND
     """Yield the cells of one file in pieces of any length."""
     is_parquet = is_arrow(first_bytes(path))
     for _, columns in (
-        _parquet_blocks(path, [column]) if is_parquet else _csv_blocks(path, [column], null_values)
+        _parquet_blocks(path, [column], is_text=True)
+        if is_parquet
+        else _csv_blocks(path, [column], null_values)
     ):
         yield as_levels(columns[column])
 
@@ -117,16 +121,14 @@ def _csv_blocks(path: Path, names: Sequence[str], null_values: frozenset[str]) -
         yield np.array(block.lines, dtype=np.int64), columns
 
 
-def _parquet_blocks(path: Path, names: Sequence[str], *, is_text: bool = True) -> Iterator[_Block]:
-    """Yield some columns of a Parquet file, as text or as what they are."""
+def _parquet_blocks(
+    path: Path, names: Sequence[str], start: int = 0, stop: int | None = None, *, is_text: bool
+) -> Iterator[_Block]:
+    """Yield some columns of some rows of a Parquet file, as text or as what they are."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    with (
-        decoding(path),
-        pq.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file,
-    ):
-        for batch in file.iter_batches(_BATCH, columns=list(names), use_threads=False):
+    with decoding(path):
+        for batch in read_batches(path, names, _BATCH, start, stop):
             table = pa.Table.from_batches([batch])
             columns = {name: as_column(name, table[name], is_text=is_text) for name in names}
             yield np.zeros(batch.num_rows, dtype=np.int64), columns
@@ -149,8 +151,8 @@ def open_rows(
     """Open a table to be read in blocks: `mercer.data.open`.
 
     Nothing but headers is read, except of a text file, which is parsed once into a file of
-    8 bytes a number in the cache folder; and of a table that is encoded, which is read twice, and
-    when it is opened again compared with a checksum.
+    8 bytes a number in the cache folder; and of a table that is encoded, which is read twice, by
+    workers if there are any, and when it is opened again compared with a checksum.
 
     Parameters
     ----------
@@ -222,15 +224,14 @@ def open_rows(
     >>> rows.select(["x1"]).take([0, 5]).tolist()
     [[1.0], [11.0]]
     """
-    if engine is not None:
+    if engine not in (None, "dask"):
+        raise UsageError(f"engine must be 'dask' or None; got {engine!r}")
+
+    def shared(rows: RowSource) -> RowSource:
+        if engine is None:
+            return rows
         from mercer.data.dask import share
 
-        if engine != "dask":
-            raise UsageError(f"engine must be 'dask' or None; got {engine!r}")
-        rows = open_rows(
-            data, cache=cache, progress=progress, target=target, encode=encode, drop=drop,
-            task=task, null_values=null_values,
-        )  # fmt: skip
         return share(rows, scheduler, n_workers)
 
     def tell(line: str) -> None:
@@ -246,10 +247,12 @@ def open_rows(
     if encode is not None:
         if not isinstance(data, str | os.PathLike):
             raise UsageError("encode is for files; `fit` encodes frames, and arrays are numbers")
-        rows = open_rows(data, cache=cache, progress=progress, null_values=words)
-        return _encoded(rows, data, target, encode, drop, folder, tell, task, words)
+        rows = shared(open_rows(data, cache=cache, progress=progress, null_values=words))
+        return shared(_encoded(rows, data, target, encode, drop, folder, tell, task, words))
     if target is not None or drop:
         raise UsageError("target and drop are of encode; see also RowSource.without")
+    if engine is not None:
+        return shared(open_rows(data, cache=cache, progress=progress, null_values=words))
     if isinstance(data, RowSource):
         return data
     if isinstance(data, np.ndarray):
@@ -299,12 +302,19 @@ def _find_kind(path: Path) -> Literal["Parquet", "NumPy", "text"]:
 
 
 # A table with text, dates or gaps as numbers. Its encoding is learned in one pass; a second one
-# writes the encoded rows into the cache, so that all later ones read numbers.
+# writes the encoded rows into the cache, so that all later ones read numbers. Both take the table
+# piece by piece, here or on workers, and put together in pairs what the pieces say.
 
+#: Position of a file, its first row that is meant, that after the last, and the first among all.
+_Piece = tuple[int, int, int, int]
+#: Yields the position among all rows of the first of some, and these; and so on.
+Read = Callable[..., Iterator[tuple[int, Frame]]]
 #: Of what was encoded; other versions are encoded again.
 _VERSION = 3
 #: Rows whose medians take the place of gaps.
 _SAMPLE = 2**18
+#: Rows of Parquet files that are a piece: those of a row group, as most programs write them.
+_ROWS_PER_PIECE = 2**20
 #: Different texts of a column that are counted: more are dates or numbers, or names of rows.
 _MOST_TEXTS = 100_000
 
@@ -344,7 +354,13 @@ def _encoded(
     with in_folder(path.parent), locked(path.parent / "encoding", patience=math.inf):
         found = _kept(path)
         if found is None:
-            learned = (fitted, [], ()) if fitted else _learn(table, names, targets, missing, dates)
+            texts = dict.fromkeys(table.texts, False)
+            learner = Learner(names, targets, texts, missing, dates, rows.n_rows, null_values)
+            learned = (
+                (fitted, [], ())
+                if fitted
+                else learner.learn(table.read, rows.add_up, rows.name, table.pieces())
+            )
             found = _write(table, *learned, targets, path, tell)
         machines = with_this_machine(found["machines"])
         if machines != found["machines"]:
@@ -435,31 +451,40 @@ class _Files:
         """Columns that are text."""
         return (*self.rows.refusals, *self.as_text)
 
-    def frames(self, names: Sequence[str]) -> Iterator[Frame]:
-        """Read some columns of all rows, a few thousand rows at a time; text as it stands."""
+    def pieces(self) -> list[_Piece]:
+        """Cut the table: text into its files, Parquet into runs of rows."""
+        pieces, position = [], 0
+        for k, (path, part) in enumerate(zip(self.paths, self.rows.parts, strict=True)):
+            step = _ROWS_PER_PIECE if is_arrow(first_bytes(path)) else max(1, part.n_rows)
+            for row in range(0, part.n_rows, step):
+                pieces.append((k, row, min(row + step, part.n_rows), position + row))
+            position += part.n_rows
+        return pieces
+
+    def read(self, piece: _Piece, names: Sequence[str]) -> Iterator[tuple[int, Frame]]:
+        """Read some columns, a few thousand rows at a time: (position, rows); text as it stands."""
         texts = [name for name in names if name in self.texts]
         numbers = [name for name in names if name not in texts]
-        position = 0
-        for path in self.paths:
-            first = position
-            is_parquet = is_arrow(first_bytes(path))
-            source = self.rows.select(numbers) if numbers and not is_parquet else None
-            blocks = (
-                _parquet_blocks(path, names, is_text=False)
-                if is_parquet
-                else _csv_blocks(path, texts, self.null_values)
-            )
-            for lines, columns in blocks:
-                n = len(lines)
-                if source is not None:
-                    pieces = source._chunks(position, position + n)
-                    block = np.concatenate([piece.copy() for piece in pieces])
-                    for k, name in enumerate(numbers):
-                        columns[name] = Column(name, block[:, k], "number")
-                at = np.arange(position - first + 1, position - first + n + 1, dtype=np.int64)
-                origin = Origin((str(path),), np.zeros(n, np.int32), at, lines)
-                yield Frame(tuple(columns[name] for name in names), self.rows.name, origin)
-                position += n
+        k, row, stop, position = piece
+        path = self.paths[k]
+        is_parquet = is_arrow(first_bytes(path))
+        source = self.rows.select(numbers) if numbers and not is_parquet else None
+        blocks = (
+            _parquet_blocks(path, names, row, stop, is_text=False)
+            if is_parquet
+            else _csv_blocks(path, texts, self.null_values)
+        )
+        for lines, columns in blocks:
+            n = len(lines)
+            if source is not None:
+                pieces = source._chunks(position, position + n)
+                block = np.concatenate([piece.copy() for piece in pieces])
+                for j, name in enumerate(numbers):
+                    columns[name] = Column(name, block[:, j], "number")
+            at = np.arange(row + 1, row + n + 1, dtype=np.int64)
+            origin = Origin((str(path),), np.zeros(n, np.int32), at, lines)
+            yield position, Frame(tuple(columns[name] for name in names), self.rows.name, origin)
+            position, row = position + n, row + n
         for stamp in self.rows.stamps:
             stamp.check()
 
@@ -586,6 +611,8 @@ class Learner:
         Those of them that are text, and whether its cells tell that they are numbers or dates.
     n_rows : int
         How many rows there are: of a few hundred thousand at most the median is taken.
+    null_values : frozenset of str
+        Words that stand for a missing value.
     """
 
     def __init__(
@@ -596,6 +623,7 @@ class Learner:
         missing: Missing,
         dates: Dates,
         n_rows: int,
+        null_values: frozenset[str],
     ) -> None:
         if missing not in ("error", "impute", "indicator"):
             raise UsageError(
@@ -603,6 +631,7 @@ class Learner:
             )
         self.names, self.targets, self.texts = tuple(names), tuple(targets), texts
         self._missing: Missing = missing
+        self._null_values = null_values
         self._step = max(1, n_rows // _SAMPLE)
         self._columns = {
             name: _Texts(name, missing, dates, is_target=name in targets, is_guessed=texts[name])
@@ -611,6 +640,7 @@ class Learner:
         }
         self.numbers = [name for name in names if name not in texts]
         self._has_gap = dict.fromkeys(self.numbers, False)
+        self._first: dict[str, NDArray[np.float64]] = {}  # a value, where none was chosen
         self._sampled: dict[str, list[NDArray[np.float64]]] = {name: [] for name in self.numbers}
 
     def add(self, frame: Frame, position: int) -> None:
@@ -626,26 +656,44 @@ class Learner:
             values = frame.column(name).values
             is_there = ~np.isnan(values)
             self._has_gap[name] |= not is_there.all()
-            known = values[is_there & chosen] if self._missing != "error" else values[:1]
-            if not len(known) and not self._sampled[name]:  # there only between those chosen
-                known = values[is_there][:1]
-            if len(known):
-                self._sampled[name].append(known)
+            if name not in self._first and is_there.any():
+                self._first[name] = values[is_there][:1]
+            if self._missing != "error":
+                self._sampled[name].append(values[is_there & chosen])
 
-    def join(self, later: Learner, source: str) -> None:
-        """Take what another has learned of later rows."""
-        for name, text in self._columns.items():
+    def _of_piece(self, read: Read, *piece: Any) -> Learner:
+        own = copy.deepcopy(self)
+        for position, frame in read(*piece, names=[*self.names, *self.targets]):
+            own.add(frame, position)
+        return own
+
+    def _joined(self, later: Learner, source: str) -> Learner:
+        """Return what both have learned, of which the other had later rows."""
+        both = copy.deepcopy(self)
+        for name, text in both._columns.items():
             text.join(later._columns[name], source)
         for name in self.numbers:
-            self._has_gap[name] |= later._has_gap[name]
-            self._sampled[name] += later._sampled[name]
+            both._has_gap[name] |= later._has_gap[name]
+            both._sampled[name] += later._sampled[name]
+        both._first = later._first | self._first
+        return both
 
-    def learned(self, source: str) -> tuple[Encoder, list[str], tuple[str, ...]]:
-        """Return the encoding of the inputs, the classes of a target of text, and their order."""
+    def learn(
+        self, read: Read, add_up: Callable[..., Learner], source: str, *pieces: Iterable[Any]
+    ) -> tuple[Encoder, list[str], tuple[str, ...]]:
+        """Learn from all pieces of a table by `RowSource.add_up`.
+
+        Returns the encoding of the inputs, the classes of a target of text, and their order.
+        """
+        plus = functools.partial(Learner._joined, source=source)
+        return add_up(functools.partial(self._of_piece, read), plus, *pieces)._learned(source)
+
+    def _learned(self, source: str) -> tuple[Encoder, list[str], tuple[str, ...]]:
         texts = self._columns
         codes = {name: text.code(source) for name, text in texts.items() if name in self.names}
         for name in self.numbers:
-            values = np.concatenate(self._sampled[name] or [np.array([np.nan])])
+            values = np.concatenate([np.empty(0), *self._sampled[name]])
+            values = values if len(values) else self._first.get(name, np.array([np.nan]))
             one = Frame.from_columns([Column(name, values, "number")], source)
             code = fit_encoder(one, missing=self._missing).codes[0]
             has_indicator = self._has_gap[name] and self._missing == "indicator"
@@ -653,22 +701,8 @@ class Learner:
         words = [texts[name] for name in self.targets if name in texts]
         labels = [level for text in words if text.kind in ("text", "date") for level in text.levels]
         order = tuple(level for text in words for level in joined_order(text.orders))
-        return Encoder(tuple(codes[name] for name in self.names), self._missing), labels, order
-
-
-def _learn(
-    table: _Files, names: Sequence[str], targets: Sequence[str], missing: Missing, dates: Dates
-) -> tuple[Encoder, list[str], tuple[str, ...]]:
-    """Learn from all rows: see `Learner.learned`."""
-    rows = table.rows
-    texts = dict.fromkeys(table.texts, False)
-    learner = Learner(names, targets, texts, missing, dates, rows.n_rows)
-    position = 0
-    for frame in table.frames([*names, *targets]):
-        learner.add(frame, position)
-        position += frame.n_rows
-    encoder, labels, order = learner.learned(rows.name)
-    return replace(encoder, null_values=table.null_values), labels, order
+        inputs = tuple(codes[name] for name in self.names)
+        return Encoder(inputs, self._missing, null_values=self._null_values), labels, order
 
 
 def _refuse_gap(frame: Frame, name: str) -> None:
@@ -679,6 +713,23 @@ def _refuse_gap(frame: Frame, name: str) -> None:
             f"{where}: missing value; fill it in, or use --missing impute or indicator, in Python "
             "encode=TableEncoder(missing='impute')"
         )
+
+
+def encode_piece(
+    read: Read, encoder: Encoder, targets: Sequence[str], labels: Sequence[str], *piece: Any
+) -> Iterator[tuple[NDArray[np.float64], Mapping[str, tuple[str, ...]]]]:
+    """Encode a piece: some rows of inputs, then targets, and cells that were not in training.
+
+    Of a target with classes, their positions.
+    """
+    for _, frame in read(*piece, names=[*encoder.input_names, *targets]):
+        encoded = encoder.transform(frame) if encoder.codes else None
+        columns = [] if encoded is None else [encoded.X]
+        for name in targets:
+            values = frame.column(name).values
+            at = np.searchsorted(labels, values.astype(str)) if labels else values
+            columns.append(np.asarray(at, dtype=np.float64)[:, np.newaxis])
+        yield np.hstack(columns), {} if encoded is None else encoded.unseen
 
 
 def _write(
@@ -692,24 +743,16 @@ def _write(
 ) -> dict[str, Any]:
     """Write the encoded rows, and beside them what was learned; return that."""
     n_rows, n_columns = table.rows.n_rows, len(encoder.feature_names) + len(targets)
-    positions = {label: float(k) for k, label in enumerate(labels)}
-    unseen: dict[str, tuple[int, str]] = {}
+    pieces = table.pieces()
     with replacing(path) as file:
         announce(table.rows.name, path, 8 * n_rows * n_columns, tell)
         write_header(file, (n_rows, n_columns))
-        for frame in table.frames([*encoder.input_names, *targets]):
-            encoded = encoder.transform(frame)
-            columns = [encoded.X]
-            for name in targets:
-                values = frame.column(name).values
-                if labels:
-                    values = np.array([positions[value] for value in values])
-                columns.append(values[:, np.newaxis])
-            file.write(np.hstack(columns, dtype=np.float64, casting="same_kind").tobytes())
-            for name, cells in encoded.unseen.items():
-                if cells:
-                    n, first = unseen.get(name, (0, cells[0]))
-                    unseen[name] = n + len(cells), first
+        start = file.tell()
+        file.truncate(start + 8 * n_rows * n_columns)
+        encode = functools.partial(encode_piece, table.read, encoder, targets, labels)
+        write = functools.partial(_write_piece, Path(file.name), encode)
+        starts = [start + 8 * n_columns * position for *_, position in pieces]
+        unseen = table.rows.add_up(write, _plus, starts, pieces)
     return {
         "encoder": encoder.to_dict(),
         "labels": labels,
@@ -718,3 +761,22 @@ def _write(
         "rows": sum_contents([path]),
         "machines": [],
     }
+
+
+_Unseen = dict[str, tuple[int, str]]  # of a column: cells with a level not in training, the first
+
+
+def _write_piece(path: Path, encode: Callable[..., Any], start: int, piece: _Piece) -> _Unseen:
+    """Write the encoded rows of a piece from some byte on."""
+    counts: _Unseen = {}
+    with reading(path), open(path, "r+b") as file:
+        file.seek(start)
+        for block, unseen in encode(piece):
+            file.write(block.tobytes())
+            counts = _plus(counts, {k: (len(v), v[0]) for k, v in unseen.items() if v})
+    return counts
+
+
+def _plus(counts: _Unseen, later: _Unseen) -> _Unseen:
+    both = {k: (counts[k][0] + later[k][0], counts[k][1]) for k in counts.keys() & later.keys()}
+    return later | counts | both

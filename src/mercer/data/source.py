@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from mercer.data.files import Stamp, changed, nearest, place, printable, quoted, reading
 from mercer.data.frame import index_column, refuse_twins
 from mercer.errors import DataError, MercerError, UsageError
-from mercer.numerics.sums import ROWS_PER_TERM
+from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus
 
 if TYPE_CHECKING:
     from mercer.data.encoding import Encoder
@@ -280,6 +280,13 @@ class RowSource(ABC):
         blocks = self.blocks(rows_per_block, first=first, last=last)
         return [work(first * rows_per_block, blocks)]
 
+    def add_up(self, function: Callable[..., Any], plus: Plus, *lists: Iterable[Any]) -> Any:
+        """Add in pairs what a function returns for the elements of lists; workers may do both."""
+        total = PairwiseSum(plus)
+        for given in zip(*lists, strict=True):
+            total.add(function(*given))
+        return total.total()
+
     def count(self, column: str, most: int) -> dict[float, int]:
         """Return the values of a column, ascending, and how many rows have each: one pass.
 
@@ -424,8 +431,8 @@ def _count(at: int, most: int, position: int, blocks: Iterator[Array]) -> Counte
     return total
 
 
-def _take(rows: NDArray[np.int64], position: int, blocks: Iterator[Array]) -> Array:
-    """Take those of the rows that are in the blocks."""
+def _take(rows: NDArray[np.int64], position: int, blocks: Iterable[Array]) -> Array:
+    """Take those of the rows that are in the blocks, the first at a position among all."""
     taken = []
     for block in blocks:
         low, high = np.searchsorted(rows, (position, position + len(block)))

@@ -36,6 +36,9 @@ from mercer.baselines import (
 )
 from mercer.cli.main import main
 from mercer.data import dask as cluster
+from mercer.data.encoding import Encoder
+from mercer.data.files import first_bytes
+from mercer.data.opening import Learner
 from mercer.data.source import RowSource
 from mercer.errors import ClusterError, DataError, UsageError
 from mercer.estimation.table_encoder import frame_of
@@ -412,6 +415,8 @@ def test_workers_that_do_not_see_the_files_are_refused(
     os.utime(path, ns=(0, 0))
     with pytest.raises(ClusterError, match=r"worker tcp:.* has another .*rows\.npy than this"):
         cluster.share(rows)
+    with pytest.raises(ClusterError, match=r"worker tcp:.*: no: cannot be read .* cache that all"):
+        mercer.data.open(path, engine="dask").add_up(first_bytes, max, [Path("no")])
     path.unlink()
     with pytest.raises(ClusterError, match=r"worker tcp:.* has no .*rows\.npy"):
         cluster.share(rows)
@@ -651,6 +656,29 @@ def test_text_and_gaps_by_the_command_line(
     assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 0
     predicted = pd.read_csv(tmp_path / "p.csv", dtype=str)["prediction"]
     assert (predicted.to_numpy() == frame["late"]).mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_text_of_files_is_learned_and_encoded_by_the_workers(
+    two_workers: Any, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here and there the same bits and notes, and the process that calls encodes nothing."""
+    given: Any = {"encode": mercer.TableEncoder("indicator"), "target": "code"}
+    frame = words()
+    frame.loc[[3, 577], "a"] = np.nan
+    (tmp_path / "rows").mkdir()
+    for k, part in enumerate((frame[:250], frame[250:])):
+        path = tmp_path / "rows" / f"{k}.{kind}"
+        part.to_csv(path, index=False) if kind == "csv" else part.to_parquet(path)
+    here = mercer.data.open(tmp_path / "rows", cache=tmp_path / "here", **given)
+    monkeypatch.setattr(Encoder, "transform", None)
+    monkeypatch.setattr(Learner, "add", None)
+    given |= {"engine": "dask", "cache": tmp_path / "there"}
+    there = mercer.data.open(tmp_path / "rows", **given)
+    assert there.digest() == here.digest()
+    assert (there.encoding, there.labels) == (here.encoding, here.labels)
+    monkeypatch.setattr(Learner, "learn", None)
+    assert mercer.data.open(tmp_path / "rows", **given).digest() == here.digest()
 
 
 def words(n: int = 600) -> pd.DataFrame:

@@ -240,6 +240,7 @@ def test_encoded_rows_are_those_of_the_encoder_in_memory(
 ) -> None:
     monkeypatch.setattr(csv_reader, "BLOCK_CELLS", 700)  # blocks of a hundred rows
     monkeypatch.setattr(opening, "_BATCH", 100)
+    monkeypatch.setattr(opening, "_ROWS_PER_PIECE", 170)
     frame = _mixed()
     folder = _write_parts(tmp_path / "parts", frame, kind)
     encoder = TableEncoder(missing=missing)
@@ -300,10 +301,9 @@ def test_encoded_rows_are_kept_and_follow_their_files(
     given: Any = {"encode": TableEncoder("impute"), "target": "y", "cache": cache}
     first = mercer.data.open(path, **given)
     digest, written = first.digest(), Path(first.path)  # type: ignore[attr-defined]
-    learn = opening._learn
-    monkeypatch.setattr(opening, "_learn", None)  # what is there is taken
-    assert mercer.data.open(path, **given).digest() == digest
-    monkeypatch.setattr(opening, "_learn", learn)
+    with monkeypatch.context() as patched:
+        patched.setattr(opening.Learner, "learn", None)  # what is there is taken
+        assert mercer.data.open(path, **given).digest() == digest
     with open(written, "r+b") as file:  # an edited file is not believed
         file.seek(-8, os.SEEK_END)
         file.write(np.float64(17.0).tobytes())
