@@ -100,7 +100,7 @@ OF_CHAINS = [
     ("n_draws", (0, -1, 2.5, "9", None, True), "at least 1"),
     ("n_warmup", (-1, 1.0, None), "at least 0"),
     ("n_chains", (0, 1.5), "at least 1"),
-    ("thin", (0, -3, "1"), "at least 1"),
+    ("thin", (0, -3, "1", "long"), "at least 1"),
 ]
 COMMON_ARGUMENTS = [
     ("max_seconds", (0, -1.0, np.nan, np.inf, "1"), "above 0"),

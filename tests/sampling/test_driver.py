@@ -15,7 +15,7 @@ from scipy.special import digamma, polygamma
 
 from mercer.errors import ClusterError
 from mercer.random import stream
-from mercer.sampling.driver import Labels, SamplingStoppedError, run_to_end, sample
+from mercer.sampling.driver import Labels, SamplingStoppedError, run_to_end, sample, sample_longer
 from mercer.sampling.sampler import iterate
 from support.runs import ENTROPY, digest, open_folder, options
 from support.statistics import largest_z, z_limit
@@ -29,6 +29,17 @@ from support.toy_sampler import (
     ToySampler,
     ToyTuning,
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class StartsOnce(ToySampler):
+    """Counts the starts of chains."""
+
+    starts: list[int] = dataclasses.field(default_factory=lambda: [0])
+
+    def init(self, rng):
+        self.starts[0] += 1
+        return super().init(rng)
 
 
 def by_hand(n_steps: int, n_warmup: int, chain: int, adaptation: ToyAdaptation | None = None):
@@ -94,6 +105,28 @@ def test_same_seed_same_draws_for_any_number_of_jobs() -> None:
         for n in (1, 2, None)
     )
     assert digest(one) == digest(two) == digest(three)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_chains_that_go_on_are_those_of_a_longer_run(
+    n_jobs: int, has_checkpoint: bool, tmp_path: Path
+) -> None:
+    how = {"adaptation": ToyAdaptation()}
+    expected = [
+        digest(sample(ToySampler(), options(n, 10, 3, 2), **how).draws) for n in (5, 10, 40)
+    ]
+    for _ in range(1 + has_checkpoint):  # and resumed, where it has ended long ago
+        run = open_folder(tmp_path) if has_checkpoint else None
+        given = options(5, 10, 3, 2, n_jobs=n_jobs, run=run)
+        runs = sample_longer(ToySampler(), given, (5, 10, 40), **how)
+        assert [digest(each.draws) for each in runs] == expected
+
+
+def test_chains_that_go_on_do_not_start_again() -> None:
+    sampler = StartsOnce()
+    for _ in sample_longer(sampler, options(5, 3, 2), (5, 10, 20), adaptation=ToyAdaptation()):
+        assert sampler.starts == [2]
 
 
 def test_chains_and_seeds_differ() -> None:

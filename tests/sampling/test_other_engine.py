@@ -65,6 +65,15 @@ def on_dask(two_workers: Any) -> Iterator[Any]:
         yield two_workers
 
 
+def test_chains_go_on_there(on_dask: Any) -> None:
+    given = options(5, n_chains=3, n_jobs=None)
+    runs = driver.sample_longer(ToySampler(), given, (5, 30), adaptation=ToyAdaptation())
+    alone = [
+        sample(ToySampler(), options(n, n_chains=3), adaptation=ToyAdaptation()) for n in (5, 30)
+    ]
+    assert [digest(each.draws) for each in runs] == [digest(each.draws) for each in alone]
+
+
 def test_chains_have_the_same_bits(
     on_dask: Any, undisturbed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,7 @@ class CommonArguments:
     progress: bool | str
     checkpoint: Any
     max_seconds: float | None
+    n_doublings: int = 0
 
     def check(self) -> None:
         """Raise `UsageError` for the first argument out of its range."""
@@ -194,6 +195,7 @@ def run_options(
         n_warmup=common.n_warmup,
         n_chains=common.n_chains,
         thin=common.thin,
+        n_doublings=common.n_doublings,
         entropy=entropy,
         n_jobs=common.n_jobs,
         progress=common.progress,

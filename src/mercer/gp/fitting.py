@@ -37,7 +37,14 @@ from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import Diagnostics, diagnose, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, Sampled, load_finished, sample
+from mercer.sampling.driver import (
+    Labels,
+    RunOptions,
+    Sampled,
+    load_finished,
+    sample,
+    sample_longer,
+)
 from mercer.sampling.hmc import (
     HMC,
     HamiltonianAdaptation,
@@ -411,10 +418,11 @@ class _Fit:
         """
         share, all_draws = self.share, self.options.n_draws
         most = min(max(math.ceil(share * all_draws), _FEWEST_OF_CHAIN), all_draws)
-        for n_draws in dict.fromkeys((max(most // 3, min(_FEWEST_OF_CHAIN, most)), most)):
-            # The longer run begins with the same draws.
-            own = replace(self.options, n_draws=n_draws)
-            sampled = sample(sampler, own, adaptation=adaptation, labels=self.labels)
+        lengths = tuple(dict.fromkeys((max(most // 3, min(_FEWEST_OF_CHAIN, most)), most)))
+        runs = sample_longer(
+            sampler, self.options, lengths, adaptation=adaptation, labels=self.labels
+        )
+        for n_draws, sampled in zip(lengths, runs, strict=True):
             fitted = _diagnosed(sampled, self.recorder, notes)
             error = fitted.diagnostics.largest_prediction_error
             is_known = error is not None and share * error < _ENOUGH

@@ -351,6 +351,17 @@ class Diagnostics:
         """The smallest effective sample size, bulk or tail, None where there is none."""
         return min(self._numbers("ess_bulk") + self._numbers("ess_tail"), default=None)
 
+    def is_worth_longer(self, n_total: int, times: int) -> bool:
+        """Whether they warn, and as many draws of chains ``times`` as long may leave no warning.
+
+        They may where the smallest effective size of the ``n_total`` draws would be large enough
+        if it were so many times as large.
+        """
+        if not self.warnings or any(mean is None for mean in self.table.column("mean")):
+            return False
+        level = FALSE_ALARM_RATE / (4 * len(self.table.rows))
+        return times * (self.min_ess or 0.0) >= ess_limit(n_total, level)
+
     @property
     def worst_warning(self) -> str:
         """The first warning and how many follow, on one line; empty when all is well."""

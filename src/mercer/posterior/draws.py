@@ -7,7 +7,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -257,6 +257,15 @@ class Draws:
         self._check_name(name)
         values = self.variables[name]
         return values.reshape(self.n_total, *values.shape[2:])
+
+    def every(self, step: int) -> Draws:
+        """Return one draw of ``step`` of each chain, the last of them; unweighted draws only."""
+        parts = (
+            {name: values[:, step - 1 :: step] for name, values in each.items()}
+            for each in (self.variables, self.stats)
+        )
+        variables, stats = parts
+        return replace(self, variables=variables, stats=stats)
 
     def chosen(self, positions: NDArray[np.int64], weights: NDArray[np.float64]) -> Draws:
         """Return some of the draws, with weights of their own, as one population.

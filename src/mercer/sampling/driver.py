@@ -13,7 +13,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -81,11 +81,18 @@ class Chain:
     variables: dict[str, list[NDArray[Any]]]
     stats: dict[str, list[Any]]
     info: Any = None  # of the last step that was taken now
+    carried: _Carried | None = None  # from where it can go on, if it is to
 
     def result(self) -> tuple[Arrays, Arrays]:
         """Stack the kept draws and their statistics: first axis the draws."""
         variables = {name: np.stack(values) for name, values in self.variables.items()}
         return variables, {name: np.array(self.stats[name]) for name in sorted(self.stats)}
+
+    def prepend(self, before: Chain) -> None:
+        """Put the draws of an earlier part of the chain before its own."""
+        self.variables = _joined(before.variables, self.variables)
+        self.stats = _joined(before.stats, self.stats)
+        self.info = before.info if self.info is None else self.info
 
     def keep(self, info: Any) -> None:
         """Record the state as a draw."""
@@ -109,8 +116,10 @@ def run_chain(
     Of the two generators one is for the start, one for the steps.
     """
     start, steps = rngs
-    with signals.interruptible():
-        state = sampler.init(start)
+    state = file.state if isinstance(file, _Carried) else None
+    if state is None:
+        with signals.interruptible():
+            state = sampler.init(start)
     learned = None if adaptation is None else adaptation.init(sampler)
     chain = Chain(sampler, state, steps, learned, 0, {}, {})
     saved = None if file is None else file.load()
@@ -133,6 +142,8 @@ def run_chain(
             _save(chain, adaptation, file)
     if file is not None and chain.n_done > n_start:
         _save(chain, adaptation, file)
+    if isinstance(file, _Carried):
+        file.state, chain.carried = chain.state, file
     if not plan.is_part:
         _keep_one(chain, plan)
     return chain
@@ -221,9 +232,9 @@ def _restore_draws(chain: Chain, manifest: dict[str, Any], arrays: Arrays) -> No
 
 
 def finished_chain(plan: ChainPlan, file: ChainFile) -> Chain | None:
-    """Read a chain whose checkpoint says that all its steps are done; None if it is not."""
+    """Read a chain whose checkpoint has all its steps, or more; None if it has not."""
     saved = file.load()
-    if saved is None or saved[0].get("n_done") != plan.n_steps:
+    if saved is None or saved[0].get("n_done", 0) < plan.n_steps:
         return None
     with file.remedied():
         return _without_state(*saved)
@@ -262,6 +273,7 @@ class RunOptions:
     progress: bool | str = "auto"
     deadline: float | None = None  # of time.monotonic
     run: RunFolder | None = None
+    n_doublings: int = 0  # how often chains may become twice as long where diagnostics warn
     first_chain: int = 0  # number of the first chain, where several runs share entropy and folder
     part: str = ""  # which of several runs it is, in words for the bar
 
@@ -318,13 +330,38 @@ def sample(
     line are told of once. After Ctrl-C or SIGTERM, `SamplingStoppedError`, a KeyboardInterrupt, is
     raised once checkpoints are written.
     """
-    finished = load_finished(options, labels=labels)
-    if finished is not None:
-        return finished
-    chains = _run(sampler, options, adaptation)
-    sampled = _gather(chains, options, labels or Labels())
-    notes = () if note_of is None else dict.fromkeys(note_of(chain.state) for chain in chains)
-    return replace(sampled, notes=(*filter(None, notes), *sampled.notes))
+    lengths = (options.n_draws,)
+    runs = sample_longer(
+        sampler, options, lengths, adaptation=adaptation, labels=labels, note_of=note_of
+    )
+    return next(runs)
+
+
+def sample_longer(
+    sampler: Sampler[Any, Any],
+    options: RunOptions,
+    lengths: Sequence[int],
+    *,
+    adaptation: Adaptation | None = None,
+    labels: Labels | None = None,
+    note_of: Callable[[Any], str] | None = None,
+) -> Iterator[Sampled]:
+    """Yield what `sample` gives of so many draws a chain, then of the same chains gone on to more.
+
+    ``lengths`` rise; ``options.n_draws`` is not used. Chains go on when the next is asked for.
+    """
+    chains: list[Chain] = []
+    for number, n_draws in enumerate(lengths, start=1):
+        own = replace(options, n_draws=n_draws)
+        sampled = load_finished(own, labels=labels)
+        if sampled is None:
+            goes_on = number < len(lengths)
+            chains = _run(sampler, own, adaptation, before=chains, goes_on=goes_on)
+            sampled = _gather(chains, own, labels or Labels())
+            lines = [] if note_of is None else [note_of(chain.state) for chain in chains]
+            notes = filter(None, dict.fromkeys(lines))
+            sampled = replace(sampled, notes=(*notes, *sampled.notes))
+        yield sampled
 
 
 def run_to_end(sampler: Sampler[Any, Any], options: RunOptions) -> End:
@@ -344,9 +381,14 @@ def _run(
     options: RunOptions,
     adaptation: Adaptation | None,
     *,
+    before: Sequence[Chain] = (),
+    goes_on: bool = False,
     is_last_kept: bool = False,
 ) -> list[Chain]:
-    """Run all chains, with progress, signals and checkpoints."""
+    """Run all chains, with progress, signals and checkpoints.
+
+    Without a checkpoint they go on from those ``before``, and tell where others can go on.
+    """
     n_jobs = min(count_workers(options.n_jobs), options.n_chains)
     is_away = n_jobs > 1 and uses_other_engine()
     with _board(options.n_chains, 1 if is_away else n_jobs) as board:
@@ -356,16 +398,22 @@ def _run(
         board.begin(options.n_warmup)
         is_shown = is_wanted(options.progress)
         bar = ProgressBar(board, n_steps, options.n_warmup, is_shown=is_shown, part=options.part)
+        starts: list[_Carried | None] = [chain.carried for chain in before]
+        if not starts:
+            starts = [_Carried() if goes_on and options.run is None else None for _ in plans]
         with StopSignals(board) as signals, bar:
             run_one = functools.partial(_run_one, sampler, adaptation, options)
             run_all = _run_here if n_jobs == 1 else functools.partial(_run_elsewhere, n_jobs)
             if is_away:
                 run_all = functools.partial(_run_away, sampler, options, n_jobs)
-            chains = run_all(run_one, plans, signals)
+            chains = run_all(run_one, plans, starts, signals)
     if signals.received is not None:
         raise SamplingStoppedError(
             signals.received, None if options.run is None else options.run.path
         )
+    if options.run is None:
+        for chain, old in zip(chains, before, strict=False):
+            chain.prepend(old)
     return chains
 
 
@@ -423,19 +471,29 @@ def _run_one(
 
 
 def _run_here(
-    run_one: Callable[..., Chain], plans: list[ChainPlan], signals: StopSignals
+    run_one: Callable[..., Chain],
+    plans: list[ChainPlan],
+    starts: list[_Carried | None],
+    signals: StopSignals,
 ) -> list[Chain]:
     chains = []
-    for plan in plans:
+    for plan, carried in zip(plans, starts, strict=True):
         with suppress(StopRequestedError):  # said by whoever called
-            chains.append(run_one(plan, signals.board, signals))
+            chains.append(run_one(plan, signals.board, signals, carried))
     return chains
 
 
 def _run_elsewhere(
-    n_jobs: int, run_one: Callable[..., Chain], plans: list[ChainPlan], signals: StopSignals
+    n_jobs: int,
+    run_one: Callable[..., Chain],
+    plans: list[ChainPlan],
+    starts: list[_Carried | None],
+    signals: StopSignals,
 ) -> list[Chain]:
-    calls = [delayed(_run_in_worker)(run_one, plan, signals.board) for plan in plans]
+    calls = [
+        delayed(_run_in_worker)(run_one, plan, signals.board, carried)
+        for plan, carried in zip(plans, starts, strict=True)
+    ]
     try:
         chains = signals.wait_for(functools.partial(in_processes, n_jobs, calls))
     except StopRequestedError:
@@ -443,11 +501,13 @@ def _run_elsewhere(
     return [chain for chain in chains if chain is not None]
 
 
-def _run_in_worker(run_one: Callable[..., Chain], plan: ChainPlan, board: Board) -> Chain | None:
+def _run_in_worker(
+    run_one: Callable[..., Chain], plan: ChainPlan, board: Board, carried: _Carried | None
+) -> Chain | None:
     """Run a chain in another process, which leaves Ctrl-C and SIGTERM to its parent's board."""
     try:
         with StopSignals(board) as signals:  # installs nothing: both are ignored
-            chain = run_one(plan, board, signals)
+            chain = run_one(plan, board, signals, carried)
     except StopRequestedError:  # before the first step
         return None
     chain.sampler = None  # holds the data, which the parent has
@@ -562,6 +622,7 @@ class _Carried:
     """What a slice of a chain begins with: the contents of a checkpoint but the draws."""
 
     content: tuple[dict[str, Any], Arrays] | None = None
+    state: Any = None  # of the same, for the steps to go on from without another start
     is_due: bool = False  # it is enough to save when the slice ends
 
     def load(self) -> tuple[dict[str, Any], Arrays] | None:
@@ -581,9 +642,11 @@ class _Carried:
 class _Away:
     """A chain whose steps are taken elsewhere."""
 
-    def __init__(self, plan: ChainPlan, file: ChainFile | None, board: Board) -> None:
+    def __init__(
+        self, plan: ChainPlan, file: ChainFile | None, carried: _Carried | None, board: Board
+    ) -> None:
         self.plan, self._file = plan, file
-        self.carried = _Carried()
+        self.carried = carried or _Carried()
         self.chain: Chain | None = None  # with all its draws
         self.is_over = False
         saved = None if file is None else file.load()
@@ -591,7 +654,8 @@ class _Away:
             with file.remedied():
                 self.chain = _without_state(*saved)
             self.carried.save(*saved)
-            board.resume(plan.index, self.chain.n_done)
+        if self.carried.content is not None:
+            board.resume(plan.index, self.carried.content[0]["n_done"])
 
     @property
     def seconds(self) -> float:
@@ -602,9 +666,7 @@ class _Away:
     def take(self, chain: Chain, carried: _Carried) -> None:
         """Take in what a slice ended with, and save it."""
         if self.chain is not None:
-            chain.variables = _joined(self.chain.variables, chain.variables)
-            chain.stats = _joined(self.chain.stats, chain.stats)
-            chain.info = self.chain.info if chain.info is None else chain.info
+            chain.prepend(self.chain)
         self.chain, self.carried = chain, carried
         self.is_over = chain.n_done == self.plan.n_steps or is_late(self.plan.deadline)
         if self._file is not None and carried.content is not None:
@@ -621,10 +683,14 @@ def _run_away(
     n_jobs: int,
     run_one: Callable[..., Chain],
     plans: list[ChainPlan],
+    starts: list[_Carried | None],
     signals: StopSignals,
 ) -> list[Chain]:
     board = signals.board or Board.in_memory(len(plans))
-    away = [_Away(plan, options.chain_file(plan.index), board) for plan in plans]
+    away = [
+        _Away(plan, options.chain_file(plan.index), carried, board)
+        for plan, carried in zip(plans, starts, strict=True)
+    ]
     with suppress(StopRequestedError):  # said by whoever called
         while left := [each for each in away if not each.is_over]:
             signals.check()
@@ -639,7 +705,7 @@ def _run_away(
     chains = []
     for each in away:
         if each.chain is not None:
-            each.chain.sampler = sampler
+            each.chain.sampler, each.chain.carried = sampler, each.carried
             _keep_one(each.chain, each.plan)
             chains.append(each.chain)
     return chains
@@ -698,7 +764,8 @@ def _gather(chains: list[Chain], options: RunOptions, labels: Labels) -> Sampled
     elif len(warm) < len(chains):
         notes.append(f"{len(chains) - len(warm)} chains left out: out of time during warm-up")
     results = [chain.result() for chain in warm or chains]
-    n_kept = min(len(next(iter(variables.values()))) for variables, _ in results)
+    kept = [len(next(iter(variables.values()))) for variables, _ in results]
+    n_kept = min(*kept, options.n_draws)
     if warm and n_kept < options.n_draws:
         notes.append(
             f"stopped by max_seconds: {n_kept} of {options.n_draws} draws kept in each chain"

@@ -17,10 +17,9 @@ from mercer.estimation.base import ORDER_TAKEN, classes_of, ordered_categories
 from mercer.estimation.run import CommonArguments, run_options
 from mercer.estimation.standardize import TargetScale
 from mercer.numerics.cholesky import one_blas_thread
-from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, count_workers, in_processes, sample
+from mercer.sampling.driver import Labels, RunOptions, count_workers, in_processes
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral.class_model import (
@@ -52,6 +51,7 @@ from mercer.spectral.fitting import (
     compile_class_loops,
     learn_spectrum,
     make_probe,
+    sample_long_enough,
 )
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import COUNTS, GammaPrior, Scales, design
@@ -167,9 +167,10 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         ascent = prepare_ascent(rng, rows, precisions, seconds)
     sampler = make_class_sampler(rows, X, found, settings, ascent)
     adaptation = ClassAdaptation(common.proposals == "pcn")
-    sampled = sample(
+    sampled, diagnostics = sample_long_enough(
         sampler,
         options,
+        rows.n_rows,
         adaptation=adaptation,
         labels=Labels({}, (*_MONITORED, *settings.law.names)),
         note_of=_note_of_start,
@@ -178,7 +179,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
     notes = (*sampled.notes, *words)
     if found.is_cut:
         notes = (CUT_START, *notes)
-    return FittedSpectral(found, sampled.draws, diagnose(sampled.draws), notes)
+    return FittedSpectral(found, sampled.draws, diagnostics, notes)
 
 
 def _note_of_start(state: ClassState) -> str:

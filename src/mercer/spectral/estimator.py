@@ -238,8 +238,11 @@ class BaNKRegressor(FunctionRegressor):
         at an eighth, a quarter and a half of the rows only.
     n_chains : int, default=4
         Independent chains.
-    thin : int, default=1
-        One of so many sweeps is kept.
+    thin : int or "auto", default="auto"
+        One of so many sweeps is kept. "auto": each; but where diagnostics would warn and longer
+        chains may end that, chains go on to two or four times as many sweeps, of which every second
+        or fourth is kept (several chains of 100 draws or more, and fewer than 5000 rows). 1 is
+        quicker.
     random_state : int, Generator, RandomState or None, default=None
         An integer gives the same draws each time, for any ``n_jobs``.
     n_jobs : int or None, default=None
@@ -330,6 +333,7 @@ class BaNKRegressor(FunctionRegressor):
     """
 
     _after_draws = ("full_draws",)
+    _n_doublings = 2
 
     def __init__(
         self,
@@ -350,7 +354,7 @@ class BaNKRegressor(FunctionRegressor):
         n_draws: int = 100,
         n_warmup: int = 100,
         n_chains: int = 4,
-        thin: int = 1,
+        thin: int | str = "auto",
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         progress: bool | str = "auto",

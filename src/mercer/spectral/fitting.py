@@ -25,7 +25,14 @@ from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, count_workers, in_processes, sample
+from mercer.sampling.driver import (
+    Labels,
+    RunOptions,
+    Sampled,
+    count_workers,
+    in_processes,
+    sample_longer,
+)
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral import loops
@@ -86,6 +93,12 @@ _FEWEST_ROWS, _MOST_ROWS_IN_MEMORY = 1500, 200_000
 _SHORTEST_WARMUP = 20
 # Shares of the time left that the choice of warps and the search for the start may take.
 TIME_OF_WARPS, TIME_OF_START = 0.25, 0.25
+FEWEST_TO_GO_ON = 100  # draws of each chain, with thin="auto"
+_LONGER = (
+    "chains became {} times as long, as their diagnostics warned, and keep as many draws "
+    '(thin="auto")'
+)
+_CUT_LONGER = "chains were to go on, as their diagnostics warn, but for max_seconds"
 CUT_START = (
     "search for where chains start cut short by max_seconds: they start at the best point so far"
 )
@@ -135,14 +148,43 @@ def fit_spectral(
     monitored: tuple[str, ...] = _MONITORED
     if sampler.noise is not None:
         monitored = ("log_likelihood", *_MONITORED[1:], sampler.noise.name)
-    sampled = sample(sampler, options, adaptation=adaptation, labels=Labels({}, monitored))
+    sampled, diagnostics = sample_long_enough(
+        sampler, options, rows.n_rows, adaptation=adaptation, labels=Labels({}, monitored)
+    )
     notes = (CUT_START, *sampled.notes) if found.is_cut else sampled.notes
     draws = sampled.draws
     if "noise_coef" in draws.variables:
         draws = replace(
             draws, variables={**draws.variables, "noise_range": noise_range(rows, draws)}
         )
-    return FittedSpectral(found, draws, diagnose(draws), notes)
+    return FittedSpectral(found, draws, diagnostics, notes)
+
+
+def sample_long_enough(
+    sampler: Any, options: RunOptions, n_rows: int, **how: Any
+) -> tuple[Sampled, Diagnostics]:
+    """Draw; where diagnostics warn and chains twice as long may end that, go on with them.
+
+    That ``options.n_doublings`` times at most, with fewer than `MANY_ROWS` rows, and several chains
+    of a hundred draws or more. Of chains of twice as many sweeps every second draw is kept.
+    """
+    can_go_on = n_rows < MANY_ROWS and options.n_chains > 1 and options.n_draws >= FEWEST_TO_GO_ON
+    lengths = [options.n_draws << k for k in range(1 + can_go_on * options.n_doublings)]
+    runs = sample_longer(sampler, options, lengths, **how)
+    sampled = next(runs)
+    words: tuple[str, ...] = ()
+    diagnostics = diagnose(sampled.draws)
+    for k in range(1, len(lengths)):
+        is_enough = not diagnostics.is_worth_longer(sampled.draws.n_total, 2)
+        if is_enough or is_late(options.deadline):
+            break
+        longer = next(runs)
+        if longer.draws.n_draws < lengths[k]:
+            words = (*words, _CUT_LONGER)
+            break
+        sampled = replace(longer, draws=longer.draws.every(1 << k))
+        diagnostics, words = diagnose(sampled.draws), (_LONGER.format(1 << k),)
+    return replace(sampled, notes=(*sampled.notes, *words)), diagnostics
 
 
 def noise_range(rows: TrainingRows, draws: Draws) -> Array:

@@ -487,7 +487,8 @@ def expected_seconds(model: Any, n_rows: int, n_functions: int = 1) -> float:
     if n < MANY_ROWS:
         return 0.0
     n_frequencies = settings_of(model, n).n_frequencies
-    n_sweeps = model.n_chains * (0.5 * model.n_warmup + model.n_draws * model.thin)
+    thin = 1 if model.thin == "auto" else model.thin
+    n_sweeps = model.n_chains * (0.5 * model.n_warmup + model.n_draws * thin)
     each = 12.0 if n_functions == 1 else 16.0 * n_functions
     return float(n_sweeps * each * n * n_frequencies**2 / _FLOPS_A_SECOND)
 

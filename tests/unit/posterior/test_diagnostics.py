@@ -176,3 +176,19 @@ def test_only_trajectories_diverge() -> None:
     found = diagnose(one(x, is_divergent=np.zeros((2, 300), dtype=bool), energy=x))
     assert "divergences      0" in str(found)
     assert "no divergences after warm-up" in str(diagnosed(found))
+
+
+def test_chains_are_worth_longer_where_that_may_end_a_warning() -> None:
+    rng = np.random.default_rng(5)
+
+    def worth(rho: float, apart: float, times: int) -> bool:
+        x = autoregression(rng, (4, 100), rho) + apart * np.arange(4.0)[:, np.newaxis]
+        return diagnose(one(x)).is_worth_longer(400, times)
+
+    assert not worth(0.0, 0.0, 10**6)  # nothing to end
+    assert worth(0.99, 0.0, 10)
+    assert not worth(0.99, 0.0, 1)
+    assert not worth(0.5, 100.0, 4)  # four places
+    broken = rng.standard_normal((4, 100))
+    broken[2, 7] = np.nan
+    assert not diagnose(one(broken)).is_worth_longer(400, 10**6)

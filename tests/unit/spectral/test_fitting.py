@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mercer.posterior.diagnostics import Diagnostics
+from mercer.sampling import driver
+from mercer.spectral import fitting
 from mercer.spectral.fitting import _one_pass, _Task, fit_spectral, make_sampler
 from mercer.spectral.model import Scales
 from mercer.spectral.rows import MemoryRows
@@ -46,6 +49,54 @@ def test_draws_and_what_is_monitored() -> None:
 def test_p1_same_entropy_same_bits() -> None:
     seen = [fit_spectral(rows(50), settings(), options(**RUN)) for _ in range(2)]
     assert digest(seen[0].draws) == digest(seen[1].draws)
+
+
+class TestChainsAsLongAsDiagnosticsWant:
+    """Where ``thin="auto"``; what diagnostics say is put in."""
+
+    @pytest.fixture(autouse=True)
+    def few_draws_are_enough_to_go_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(fitting, "FEWEST_TO_GO_ON", 5)
+
+    @staticmethod
+    def fit(monkeypatch: pytest.MonkeyPatch, verdicts: list[bool], **rest: Any) -> Any:
+        """Fit with what is said of longer chains, one verdict after the other."""
+        left = iter(verdicts)
+        monkeypatch.setattr(Diagnostics, "is_worth_longer", lambda *given: next(left))
+        return fit_spectral(rows(50), settings(), options(**{**RUN, "n_doublings": 2, **rest}))
+
+    @pytest.mark.parametrize(
+        ("verdicts", "times"), [([False], 1), ([True, False], 2), ([True, True], 4)]
+    )
+    def test_draws_are_those_of_thinned_chains(
+        self, monkeypatch: pytest.MonkeyPatch, verdicts: list[bool], times: int
+    ) -> None:
+        fitted = self.fit(monkeypatch, verdicts)
+        thinned = fit_spectral(rows(50), settings(), options(**RUN, thin=times))
+        assert digest(fitted.draws) == digest(thinned.draws)
+        assert fitted.diagnostics == thinned.diagnostics
+        said = [f"chains became {times} times as long" in note for note in fitted.notes]
+        assert said == [True] * (times > 1)
+
+    @pytest.mark.parametrize("rest", [{"n_chains": 1}, {"n_draws": 4}, {"n_doublings": 0}])
+    def test_short_looks_and_given_spacings_stay(
+        self, monkeypatch: pytest.MonkeyPatch, rest: dict[str, int]
+    ) -> None:
+        fitted = self.fit(monkeypatch, [], **rest)
+        assert digest(fitted.draws) == digest(
+            fit_spectral(rows(50), settings(), options(**{**RUN, **rest})).draws
+        )
+
+    def test_out_of_time_the_shorter_chains_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        short = fit_spectral(rows(50), settings(), options(**RUN))
+
+        def is_up(plan: driver.ChainPlan, _: Any, has_stepped: bool) -> bool:
+            return has_stepped and plan.n_draws > 5
+
+        monkeypatch.setattr(driver, "_is_time_up", is_up)
+        fitted = self.fit(monkeypatch, [True])
+        assert digest(fitted.draws) == digest(short.draws)
+        assert fitted.notes[-1].startswith("chains were to go on")
 
 
 @pytest.mark.parametrize("n", [2, 3, 9, 10, 11, 25])
