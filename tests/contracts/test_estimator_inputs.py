@@ -189,7 +189,7 @@ def test_d8_powers_of_two_change_no_bit(model, scale: float, expected: np.ndarra
 
 def probabilities(scale: float, new_scale: float) -> np.ndarray:
     """Of fits of `BaNKClassifier` with six seeds; rows to predict may be in another unit."""
-    fits = [spectral_class_fits.tiny(n_draws=30, random_state=seed) for seed in range(6)]
+    fits = [spectral_class_fits.tiny(n_draws=150, random_state=seed) for seed in range(6)]
     return np.array([m.fit(scale * _X, _Y).predict_proba(new_scale * _Z)[:, 1] for m in fits])
 
 
