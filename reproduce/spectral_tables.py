@@ -363,6 +363,20 @@ def _noise(metrics: Metrics) -> list[str]:
     return table(["data", "rows", "method", *names], rows)
 
 
+def _defaults(metrics: Metrics) -> list[str]:
+    names = ["warn", "sweeps a draw", "largest R-hat", "least effective size", "log score", "CPU s"]
+    return table(
+        ["data", "rows", "setting", *names],
+        [
+            [cell["data"], cell["n_rows"], cell["setting"],
+             f"{cell['n_warn']} of {cell['n_seeds']}", f"{cell['times']:.1f}",
+             f"{cell['max_rhat']:.2f}", f"{cell['min_ess']:.0f}",
+             f"{cell['log_score']:.3f}", f"{cell['cpu_seconds']:.1f}"]
+            for cell in metrics["cells"]
+        ],
+    )  # fmt: skip
+
+
 def _ordered(metrics: Metrics) -> list[str]:
     return table(
         ["data", "method", "log score", "ranked probability score", "wrong", "CPU s"],
@@ -431,6 +445,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-counts": ("spectral-counts-v1", _counts),
     "spectral-ordered": ("spectral-ordered-v1", _ordered),
     "spectral-noise": ("spectral-noise-v1", _noise),
+    "spectral-default": ("spectral-default-v1", _defaults),
     "spectral-series": ("spectral-series-v1", _series),
     "spectral-series-periods": ("spectral-series-v1", _series_periods),
     "spectral-figure-4": (
