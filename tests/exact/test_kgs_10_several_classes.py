@@ -35,11 +35,21 @@ from support.several_cases import (
     separable,
 )
 from support.sphere_cases import pattern_posterior as two_class_posterior
-from support.statistics import FALSE_ALARM, dkw_distance, dkw_limit, few_first
+from support.statistics import FALSE_ALARM, dkw_distance, dkw_limit, few_first, tiers
 
 KINDS = ["fixed", "per row", "learned", "confusion"]
 OF_ERRORS = [kind for kind in KINDS if kind != "confusion"]  # what trajectories know
-_COUNT = 20_000
+_COUNT = 5_000
+
+
+@pytest.fixture(autouse=True, params=tiers(5_000, 20_000))
+def count(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of how many exact starts each test is."""
+    monkeypatch.setitem(globals(), "_COUNT", request.param)
+
+
+# What some mutants change is seen on so many only.
+_ON_MANY = pytest.mark.parametrize("count", [20_000], indirect=True)
 
 
 def starts(model: SeveralModel, rng: np.random.Generator) -> np.ndarray:
@@ -100,10 +110,10 @@ def discrepancy(f: np.ndarray, model: SeveralModel) -> float:
 
 
 @functools.cache
-def exact_leads(is_noisy: bool) -> np.ndarray:
+def exact_leads(is_noisy: bool, n_draws: int) -> np.ndarray:
     """Leads of many exact draws of `plain`, in order."""
     model = plain(is_noisy)
-    g = exact_draws(np.random.default_rng(63), model, 5 * _COUNT)
+    g = exact_draws(np.random.default_rng(63), model, n_draws)
     return np.sort(smallest_lead(g, model))
 
 
@@ -121,7 +131,7 @@ def smallest_lead(g: np.ndarray, model: SeveralModel) -> np.ndarray:
 
 def lead_error(g: np.ndarray, is_noisy: bool = True) -> float:
     """Distance from the law of the lead over its limit: above 1 is an alarm."""
-    exact = exact_leads(is_noisy)
+    exact = exact_leads(is_noisy, 5 * _COUNT)
     limit = dkw_limit(len(g), 2) + dkw_limit(len(exact), 2) + 1.0 / len(exact)
     values = smallest_lead(g, plain(is_noisy))
     cdf = lambda x: np.searchsorted(exact, x, side="right") / len(exact)  # noqa: E731
@@ -149,6 +159,7 @@ def test_kgs_10_three_line_moves(kind: str) -> None:
     np.testing.assert_allclose(points[:, :, :3], points[:, :, 3:] @ model.L.T, atol=1e-12)
 
 
+@_ON_MANY
 @pytest.mark.slow
 def test_kgs_10_sees_two_class_toggles() -> None:
     """Every crossing of a line changes the errors, as with two classes."""
@@ -170,6 +181,7 @@ def test_kgs_10_sees_a_window_without_a_place_of_its_own() -> None:
     assert sum_error(after_line_moves(plain(), fixed)[:, :, 3:]) > 2.0
 
 
+@_ON_MANY
 @pytest.mark.slow
 def test_kgs_10_sees_uniform_draws_within_segments() -> None:
     uniform = broken(
@@ -198,6 +210,7 @@ def test_kgs_10_trajectories_see_walls_of_two_classes() -> None:
     assert discrepancy(g @ model.L.T, model) > 2.0
 
 
+@_ON_MANY
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -264,6 +277,7 @@ def test_kgs_10_length_and_mean_are_those_of_the_prior() -> None:
     assert lead_error(points[:, :, 3:]) < 1.0
 
 
+@_ON_MANY
 def test_kgs_10_slices_see_one_that_is_not_drawn_and_a_length_of_too_many_dimensions() -> None:
     """Two mutants in one, since patterns do not depend on the length nor it on them."""
     greedy = broken(joint, "limit = rng.standard_exponential()", "limit = 0.0")

@@ -42,7 +42,7 @@ from support.sphere_cases import (
     patterns,
     signed,
 )
-from support.statistics import dkw_distance, dkw_limit, largest_z, z_limit
+from support.statistics import dkw_distance, dkw_limit, largest_z, tiers, z_limit
 
 PRIORS = [(1.0, 1.0), (1.0, 9.0), (0.5, 2.0), (3.0, 1.5)]
 
@@ -234,14 +234,14 @@ def test_rate_1_a_learned_matrix_by_quadrature() -> None:
         assert noise.log_likelihood(np.array(true)) == pytest.approx(log_law, abs=1e-9)
 
 
-def pattern_z(prior: tuple[float, float]) -> float:
+def pattern_z(prior: tuple[float, float], n_steps: int) -> float:
     """Largest |z| of the shares of 27 patterns, of a chain that draws the matrix beside them."""
     base = entangled("learned")
     labels = base.labels
     model = SeveralModel(base.L, labels, learned_confusion(prior, labels, 3))
     exact = several_posterior(SeveralModel(base.L, labels, learned_confusion(PRIOR, labels, 3)))
     sampler, rng = make_several(model, ("lines", "ellipse")), np.random.default_rng(66)
-    state, seen = sampler.init(rng), np.empty((40, 500), np.int64)
+    state, seen = sampler.init(rng), np.empty((40, n_steps // 40), np.int64)
     for k in range(seen.size):
         state, _ = sampler.step(rng, state)
         seen.flat[k] = several_number(state.point[:, :3])
@@ -250,14 +250,15 @@ def pattern_z(prior: tuple[float, float]) -> float:
     return largest_z(shares[:, is_large], exact[is_large], 40)
 
 
-def test_rate_1_a_chain_with_its_matrix() -> None:
+@pytest.mark.parametrize("n_steps", tiers(4_000, 20_000))
+def test_rate_1_a_chain_with_its_matrix(n_steps: int) -> None:
     """Against patterns weighted by the integrated likelihood; false alarm 1e-6."""
-    assert pattern_z(PRIOR) < z_limit(40, 27)
+    assert pattern_z(PRIOR, n_steps) < z_limit(40, 27)
 
 
 @pytest.mark.slow
 def test_rate_1_a_chain_sees_another_prior() -> None:
-    assert pattern_z((30.0, 1.0)) > 2.0 * z_limit(40, 27)
+    assert pattern_z((30.0, 1.0), 20_000) > 2.0 * z_limit(40, 27)
 
 
 # --- RATE-2: symmetries --------------------------------------------------------------------------

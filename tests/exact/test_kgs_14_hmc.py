@@ -18,7 +18,7 @@ from support.lift_cases import (
     trajectory,
 )
 from support.sphere_cases import noises, noisy_rows
-from support.statistics import FALSE_ALARM, few_first
+from support.statistics import FALSE_ALARM, few_first, tiers
 
 # Signed rows of different lengths, none orthogonal: no symmetry hides an error. The fourth is a
 # probe: at rate 1/2 its label says nothing, and it cuts the cone of the others at rate 0.
@@ -40,16 +40,22 @@ QUARTER = 0.5 * np.pi
 ONE_STEP_MUTANTS = [name for name in FLIGHTS if name != "always reflects"]
 
 
+@pytest.fixture(params=tiers(5_000, 20_000))
+def count(request: pytest.FixtureRequest) -> int:
+    """Of how many exact starts a test is."""
+    return int(request.param)
+
+
 @pytest.mark.parametrize("kind", CELLS)
-def test_kgs_14_cells(kind: str) -> None:
+def test_kgs_14_cells(kind: str, count: int) -> None:
     """Three rows, each kind of noise. False alarm 1e-6 over the kinds."""
-    assert cells_excess(trajectory(QUARTER), *CELLS[kind], 20_000, len(CELLS)) < 1.0
+    assert cells_excess(trajectory(QUARTER), *CELLS[kind], count, len(CELLS)) < 1.0
 
 
 @pytest.mark.parametrize("kind", few_first(ARCS, "fixed", "learned per class", "certain"))
-def test_kgs_14_arcs(kind: str) -> None:
-    """The law of the angle, and of the length, to 0.02: twice that is seen."""
-    assert plane_excess(trajectory(QUARTER), *ARCS[kind], 20_000, len(ARCS)) < 1.0
+def test_kgs_14_arcs(kind: str, count: int) -> None:
+    """The law of the angle and of the length to 0.04 (20 000 starts: 0.02): twice that is seen."""
+    assert plane_excess(trajectory(QUARTER), *ARCS[kind], count, len(ARCS)) < 1.0
 
 
 @pytest.mark.parametrize("mutant", ONE_STEP_MUTANTS)
@@ -83,10 +89,10 @@ TURN = np.linalg.qr(np.random.default_rng(8).standard_normal((3, 3)))[0]
 
 @pytest.mark.parametrize("turn", [np.eye(3), TURN], ids=["exact", "rounded"])
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [1, 0, 2, 3]], ids=str)
-def test_kgs_14_rows_with_one_wall(rows: list[int], turn: np.ndarray) -> None:
+def test_kgs_14_rows_with_one_wall(rows: list[int], turn: np.ndarray, count: int) -> None:
     """Two rows with different labels cost nothing together, from either side."""
     L = COPIES[rows] @ turn
-    assert cells_excess(trajectory(1.3), L, fixed_rate(0.1, 4), 20_000, 4) < 1.0
+    assert cells_excess(trajectory(1.3), L, fixed_rate(0.1, 4), count, 4) < 1.0
 
 
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [1, 0, 2, 3]], ids=str)
@@ -99,7 +105,7 @@ def test_kgs_14_sees_ties_in_the_order_of_rows(rows: list[int]) -> None:
 OTHERS = {"augmentation": augmentation, "slice": elliptical_slice}
 
 
-@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("other", few_first(OTHERS, "slice"))
 @pytest.mark.parametrize("kind", ["fixed", "per row", "certain"])
 def test_kgs_14_other_moves_keep_the_cells(other: str, kind: str) -> None:
     """What is compared below is right on three rows."""

@@ -10,7 +10,7 @@ from mercer.likelihoods.label_noise import fixed_rate
 from mercer.sphere.great_circle import great_circle_move
 from support.circle_cases import Step, extended, iid_coefficients, isotropic, tempered
 from support.sphere_cases import noisy_gram
-from support.statistics import largest_z, z_limit
+from support.statistics import largest_z, tiers, z_limit
 
 N, RATE = 8, 0.15
 N_BATCHES = 400
@@ -36,10 +36,11 @@ def joint_z(n_runs: int, step: Step = great_circle_move, directions=isotropic) -
     return largest_z(np.column_stack([squares, at_least]), truth, N_BATCHES)
 
 
-def test_kgs_6_joint() -> None:
+@pytest.mark.parametrize("n_runs", tiers(4_000, 20_000))
+def test_kgs_6_joint(n_runs: int) -> None:
     limit = z_limit(N_BATCHES, N + 4)
     assert limit < 5.7
-    assert joint_z(20_000) < limit
+    assert joint_z(n_runs) < limit
 
 
 def test_kgs_6_sees_iid_coefficients() -> None:

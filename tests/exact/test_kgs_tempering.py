@@ -11,12 +11,18 @@ from mercer.sphere.loops import swap_neighbours, tempered_sweeps
 from mercer.sphere.tempering import TemperedSampler, TemperedState
 from support.lift_cases import chi_square_excess, make_tempered, mutated
 from support.sphere_cases import exact_draws, noises, pattern_number, pattern_posterior, powered
-from support.statistics import few_first
+from support.statistics import few_first, tiers
 
 L = np.array([[2.0, 0.0, 0.0], [0.8, 0.6, 0.0], [-0.3, 0.2, 0.5]])
 POWERS = (0.0, 0.3, 0.6, 1.0)
 CASES = {**noises(3), "one certain row": row_rates(np.array([0.2, 0.0, 0.1]))}
 N_TESTS = len(CASES) * (len(POWERS) + 2)
+
+
+@pytest.fixture(params=tiers(3_000, 10_000))
+def count(request: pytest.FixtureRequest) -> int:
+    """Of how many exact starts a test is."""
+    return int(request.param)
 
 
 def sampler_for(noise: LabelNoise, name: str) -> TemperedSampler:
@@ -51,12 +57,12 @@ def largest_excess(sampler: TemperedSampler, count: int) -> float:
 
 
 @pytest.mark.parametrize("kind", few_first(CASES, "fixed", "learned per class", "one certain row"))
-def test_one_sweep(kind: str) -> None:
-    assert largest_excess(sampler_for(CASES[kind], "hmc"), 10_000) < 1.0
+def test_one_sweep(kind: str, count: int) -> None:
+    assert largest_excess(sampler_for(CASES[kind], "hmc"), count) < 1.0
 
 
-def test_one_sweep_of_lines() -> None:
-    assert largest_excess(sampler_for(CASES["learned"], "lines"), 10_000) < 1.0
+def test_one_sweep_of_lines(count: int) -> None:
+    assert largest_excess(sampler_for(CASES["learned"], "lines"), count) < 1.0
 
 
 def _without_the_costs(rng, points, costs, powers, first) -> float:
