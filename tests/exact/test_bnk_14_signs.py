@@ -35,7 +35,7 @@ def signs_z(case: str, n_sweeps: int) -> float:
     return largest_z(seen, np.array([posterior[key] for key in cells]), N_BATCHES)
 
 
-@pytest.mark.parametrize("n_sweeps", tiers(3_000, 6_000))
+@pytest.mark.parametrize("n_sweeps", tiers(1_500, 6_000))
 @pytest.mark.parametrize("case", few_first(CASES, "full, 2 inputs"))
 def test_bnk_14_assignments_and_signs(case: str, n_sweeps: int) -> None:
     """False alarm 1e-6 over all cells; detects 7 standard errors."""

@@ -34,7 +34,7 @@ def cells_z(case: str, n: int, n_sweeps: int) -> float:
     return largest_z(seen, np.array([posterior[z] for z in cells]), N_BATCHES)
 
 
-@pytest.mark.parametrize("n_sweeps", tiers(6_000, 20_000))
+@pytest.mark.parametrize("n_sweeps", tiers(3_000, 20_000))
 @pytest.mark.parametrize(
     ("case", "n"),
     [

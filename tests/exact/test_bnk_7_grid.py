@@ -130,8 +130,8 @@ def two_frequencies(n_steps: int, global_share: float = 0.0) -> float:
 def with_ridge_and_linear_part(n_steps: int) -> float:
     """One frequency, ridge and linear precision unknown as well."""
     W = nodes(PREDICTIVE, 300)
-    ridge = nodes(stats.gamma(RIDGE_PRIOR.shape, scale=1.0 / RIDGE_PRIOR.rate), 50)
-    linear = nodes(stats.gamma(LINEAR_PRIOR.shape, scale=1.0 / LINEAR_PRIOR.rate), 50)
+    ridge = nodes(stats.gamma(RIDGE_PRIOR.shape, scale=1.0 / RIDGE_PRIOR.rate), 30)
+    linear = nodes(stats.gamma(LINEAR_PRIOR.shape, scale=1.0 / LINEAR_PRIOR.rate), 30)
     grid = np.stack(np.meshgrid(W, ridge, linear, indexing="ij"), -1).reshape(-1, 3)
     logs = np.concatenate(
         [log_evidence(part[:, :1], part[:, 1], part[:, 2]) for part in np.array_split(grid, 20)]
@@ -147,7 +147,7 @@ def with_ridge_and_linear_part(n_steps: int) -> float:
     return worst(exact, np.exp(logs - logs.max()), seen)
 
 
-@pytest.mark.parametrize("n_steps", tiers(2_000, 4_000))
+@pytest.mark.parametrize("n_steps", tiers(1_000, 4_000))
 @pytest.mark.parametrize(
     "case",
     [

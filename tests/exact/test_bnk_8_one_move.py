@@ -94,7 +94,7 @@ def limit(n_draws: int) -> float:
     return math.sqrt(math.log(4.0 * N_STATISTICS / FALSE_ALARM) / (2.0 * n_draws))
 
 
-@pytest.mark.parametrize("n_draws", tiers(3_000, MOST))
+@pytest.mark.parametrize("n_draws", tiers(1_500, MOST))
 @pytest.mark.parametrize(
     ("n_classes", "step"),
     [*(pytest.param(*case, marks=pytest.mark.slow) for case in CASES[:2]), CASES[2]],

@@ -372,7 +372,7 @@ def hmc_error(
     return largest_z(five_moments(draws), truth, _BATCHES), acceptance_rate
 
 
-@pytest.mark.parametrize("n_draws", tiers(2000, 4000))
+@pytest.mark.parametrize("n_draws", tiers(1000, 4000))
 def test_gp_11_hyperposterior(
     model: HyperparameterPosterior, truth: np.ndarray, n_draws: int
 ) -> None:

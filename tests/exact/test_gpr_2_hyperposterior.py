@@ -50,7 +50,7 @@ def hmc_error(model: RegressionPosterior, truth: np.ndarray, n_draws: int) -> tu
     return largest_z(nine_moments(draws), truth, _BATCHES), acceptance_rate
 
 
-@pytest.mark.parametrize("n_draws", tiers(4000, 8000))
+@pytest.mark.parametrize("n_draws", tiers(2000, 8000))
 def test_gpr_2_hyperposterior(model: RegressionPosterior, truth: np.ndarray, n_draws: int) -> None:
     z, acceptance_rate = hmc_error(model, truth, n_draws)
     assert 0.5 < acceptance_rate < 0.85

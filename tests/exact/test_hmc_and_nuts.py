@@ -19,7 +19,7 @@ from support.mutants import (
     draw_momentum_from_the_covariance,
     keep_the_momentum,
 )
-from support.statistics import largest_z, z_limit
+from support.statistics import largest_z, tiers, z_limit
 from support.targets import (
     exact_draws,
     exact_moments,
@@ -69,9 +69,10 @@ def test_moments_of_exact_draws() -> None:
 SHALLOW = pytest.param(shallow_nuts, marks=pytest.mark.slow)
 
 
+@pytest.mark.parametrize("n_steps", tiers(4_000, 12_000))
 @pytest.mark.parametrize("make", [jittered_hmc, fixed_hmc, coarse_nuts, SHALLOW, random_walk])
-def test_moments(make) -> None:
-    assert error(make()) < _LIMIT
+def test_moments(make, n_steps: int) -> None:
+    assert error(make(), n_steps) < _LIMIT
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """IMP-1: weighted means, spreads and log evidence of one, two, three log parameters beside a grid.
 
 Runs of the default size from the maximum on, of regressors of twelve rows with the default prior.
-Mean errors of means, variances and log evidence over 200 runs: |z| < 5.3, false alarm 1.2e-7 each.
+Mean errors of means, variances and log evidence over 200 runs, or 80: |t| < 5.3, 5.8, false alarm
+3e-7 each.
 Standard errors that a run states for itself: their root mean square within 10 % of the spread over
-runs, and three standard errors of the latter more (5 %, of variances 8 %; false alarm 3e-3 each).
+runs, and three standard errors of the latter more (5 %, of variances 8 %; of 80 runs 8 and 13 %;
+false alarm 3e-3 each).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mercer.gp import fitting
 from mercer.gp.fitting import GPSettings, fit_posterior
@@ -20,7 +23,7 @@ from mercer.sampling import importance
 from mercer.sampling.driver import Labels, RunOptions
 from mercer.sampling.importance import SplitT
 from support.gp_cases import grid_moments, grid_posterior
-from support.statistics import few_first
+from support.statistics import few_first, tiers
 
 RUNS = 200
 Z_LIMIT = 5.3
@@ -39,6 +42,12 @@ class Bias:
     z: np.ndarray
     factor: np.ndarray
     se_of_evidence: float
+    n_runs: int
+
+    @property
+    def limit(self) -> float:
+        """Of |z| by Student's t: 5.3 for 200 runs, with a false alarm of 3e-7."""
+        return float(stats.t.isf(1.5e-7, self.n_runs - 1))
 
 
 def bias(n_parameters: int, n_runs: int = RUNS, n_draws: int = ENOUGH) -> Bias:
@@ -69,10 +78,12 @@ def bias(n_parameters: int, n_runs: int = RUNS, n_draws: int = ENOUGH) -> Bias:
     std = found.std(axis=0, ddof=1)
     root_mean_square = np.sqrt(np.square(own).mean(axis=0))
     se = std / np.sqrt(n_runs)
-    return Bias(found.mean(axis=0) / se, root_mean_square / std, float(se[-1]))
+    return Bias(found.mean(axis=0) / se, root_mean_square / std, float(se[-1]), n_runs)
 
 
-@pytest.mark.parametrize(("n_parameters", "n_fewer"), [(1, 301), (2, 91), (3, 51)])
+@pytest.mark.parametrize(
+    ("n_parameters", "n_fewer"), [(1, 301), (2, 91), pytest.param(3, 51, marks=pytest.mark.slow)]
+)
 def test_imp_1_the_grid_is_fine_enough(n_parameters: int, n_fewer: int) -> None:
     case = grid_posterior(n_parameters)
     log_evidence, mean, variance = grid_moments(case.model, n_fewer)
@@ -81,16 +92,17 @@ def test_imp_1_the_grid_is_fine_enough(n_parameters: int, n_fewer: int) -> None:
     np.testing.assert_allclose(variance, case.variance, rtol=5e-3)
 
 
-@pytest.fixture(scope="module")
-def of_two() -> Bias:
-    return bias(2)
+@pytest.fixture(scope="module", params=tiers(80, 200))
+def of_two(request: pytest.FixtureRequest) -> Bias:
+    return bias(2, request.param)
 
 
 @pytest.mark.parametrize("n_parameters", few_first([1, 2, 3], 2))
 def test_imp_1_averages_beside_a_grid(n_parameters: int, of_two: Bias) -> None:
-    found = of_two if n_parameters == 2 else bias(n_parameters)
-    assert np.abs(found.z).max() < Z_LIMIT
+    found = of_two if n_parameters == 2 else bias(n_parameters, of_two.n_runs)
+    assert np.abs(found.z).max() < found.limit
     noise = np.repeat([0.05, 0.08, 0.05], [n_parameters, n_parameters, 1])
+    noise *= np.sqrt(RUNS / found.n_runs)
     assert (np.abs(found.factor - 1.0) < 0.1 + 3.0 * noise).all()
 
 
@@ -101,7 +113,7 @@ def test_imp_1_evidence_is_that_of_the_default_prior_as_stated(of_two: Bias) -> 
         prior = NormalPrior(np.array([1.0, -1.0]), np.array([3.0, std_of_weight]))
         stated = grid_moments(replace(case.model, prior=prior), 121)[0]
         z = of_two.z[-1] + (case.log_evidence - stated) / of_two.se_of_evidence
-        assert (abs(z) < Z_LIMIT) == is_stated
+        assert (abs(z) < of_two.limit) == is_stated
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ CASES = ["poisson, cut", "negative binomial, cut"]
 
 @pytest.mark.parametrize("name", CASES)
 def test_smc_11(name: str) -> None:
-    """k_max = 2, six rows. False alarm 1e-6 each; detects 18 % and 7 %."""
+    """k_max = 2, six rows. False alarm 1e-6 each; detects 25 % and 10 %."""
     evidence, cells = excess(name, N_RUNS)
     assert evidence < 1.0
     assert cells < 1.0

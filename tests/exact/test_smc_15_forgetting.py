@@ -16,7 +16,7 @@ CASES = ["forgetting", "forgetting, all else"]
 
 @pytest.mark.parametrize("name", CASES)
 def test_smc_15(name: str) -> None:
-    """Against quadrature over the weighted sums. False alarm 1e-6 each; detects 9 %."""
+    """Against quadrature over the weighted sums. False alarm 1e-6 each; detects 13 %."""
     evidence, cells = excess(name, N_RUNS)
     assert evidence < 1.0
     assert cells < 1.0

@@ -15,10 +15,11 @@ from scipy import stats
 from mercer.basis import model, settings
 from mercer.basis.estimator import SequentialKernelRegressor
 from mercer.basis.length_scales import Scalings, relevance_scalings, widths_around
+from support.statistics import tiers
 
-N_SETS, N_ROWS, D = 40, 60, 20
+N_ROWS, D = 60, 20
 LEVEL = 0.9
-# Coverage of 40 sets has a standard error of .009 or less.
+# Coverage of 40 sets has a standard error of .009 or less, of 20 of .013.
 LIMIT = 4.0
 
 
@@ -28,7 +29,7 @@ def noise(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((2 * N_ROWS, D)), rng.standard_normal(2 * N_ROWS)
 
 
-def excesses(n_sets: int = N_SETS) -> tuple[np.ndarray, np.ndarray]:
+def excesses(n_sets: int) -> tuple[np.ndarray, np.ndarray]:
     """Of each set: coverage less its level; score of the rows less that of the truth, in nats."""
     covered, scores = [], []
     for seed in range(n_sets):
@@ -46,10 +47,14 @@ def standard_errors(values: np.ndarray) -> float:
     return float(values.mean() / (values.std(ddof=1) / math.sqrt(len(values))))
 
 
-def test_smc_19_noise() -> None:
-    """False alarm 4e-5 for the score; coverage may be 4 points low, which four errors detect."""
-    covered, scores = excesses()
-    assert covered.mean() > -0.04
+@pytest.mark.parametrize("n_sets", tiers(20, 40))
+def test_smc_19_noise(n_sets: int) -> None:
+    """False alarm 4e-5 for the score; coverage may be 4 points low, which four errors detect.
+
+    Of 20 sets it may be 5.7 points low.
+    """
+    covered, scores = excesses(n_sets)
+    assert covered.mean() > -0.04 * math.sqrt(40 / n_sets)
     assert standard_errors(scores) < LIMIT
 
 
@@ -82,7 +87,7 @@ def use_targets_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_smc_19_sees_targets_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     use_targets_twice(monkeypatch)
-    covered, _ = excesses(15)
+    covered, _ = excesses(8)
     assert covered.mean() < -0.12
 
 

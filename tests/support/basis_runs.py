@@ -13,8 +13,8 @@ from support.basis_enumeration import Enumerated
 from support.statistics import largest_z, z_limit
 
 # The standard deviation of Zhat / Z is .08 to .5 below (.13 in most): limits are 5.1 standard
-# errors, so that N_RUNS see 9 % nearly always in most cases.
-N_RUNS, MORE_RUNS = 200, 3000
+# errors, so that N_RUNS see 13 % nearly always in most cases.
+N_RUNS, MORE_RUNS = 100, 3000
 LEAST_PROBABILITY = 0.02
 _LATE = {"n_redraws": 1, "n_changes": 2, "n_eager": 2, "block": 2, "later_fraction": 0.5}
 
