@@ -26,6 +26,7 @@ from mercer.cli.saving import (
     next_steps,
     say_fitted,
     table_model,
+    words_of,
     write_files,
 )
 from mercer.cli.scoring import Scored, inspect_fit, look_of, say_first, score
@@ -106,19 +107,21 @@ def _fit(
     is_strict: bool,
 ) -> None:
     """Fit, score, write and say; of several targets each is scored beside baselines of its own."""
-    fitted, targets = None, plan.table.targets
+    fitted, targets, words = None, plan.table.targets, typed_words()
     if plan.is_scored_itself or plan.estimator._leaves_draws:
         say_first(plan, session)
         fitted = fit_final(plan, session)
     look = None if report is None else look_of(plan)
     scored = score(plan, session, fitted, look)
     can_tell = bool(np.ptp(plan.table.X, axis=0).any())
-    for each, target_name in zip(scored, targets or ("",), strict=True):
-        _say_scored(session, each, target_name, can_tell=can_tell)
-    step = compare_step(typed_words()) if can_tell and not targets else None
-    if step is not None and plan.table.task is REGRESSION:
-        session.propose(audit_step(typed_words(), scored[0][0], plan.table.source))
-    session.propose(step)
+    steps = []
+    for each, name in zip(scored, targets or (target,), strict=True):
+        _say_scored(session, each, name if targets else "", can_tell=can_tell)
+        own = words_of(words, name)
+        steps.append(compare_step(own) if can_tell else None)
+        if steps[-1] is not None and plan.table.task is REGRESSION:
+            session.propose(audit_step(own, each[0], plan.table.source))
+        session.propose(steps[-1])
     if fitted is None:
         fitted = fit_final(plan, session)
     if is_strict:
@@ -128,16 +131,16 @@ def _fit(
     say_fitted(fitted, session)
 
     def inspect() -> tuple[Inspection, ...]:
-        if targets:
-            each = enumerate(zip(plan.outputs, scored, strict=True))
-            return tuple(inspect_fit(one, fitted.output(k), its[2]) for k, (one, its) in each)
-        ((evaluation, _, importance),) = scored
-        seen = inspect_fit(plan, fitted, importance)
-        steps = next_steps(typed_words(), fitted.estimator, evaluation, seen)
-        return (replace(seen, steps=steps),)
+        looks = []
+        for k, (evaluation, _, importance) in enumerate(scored):
+            its, name = (fitted.output(k), targets[k]) if targets else (fitted, None)
+            seen = inspect_fit(plan.outputs[k], its, importance)
+            proposed = next_steps(words, its.estimator, evaluation, seen, target=name)
+            looks.append(replace(seen, steps=proposed))
+        return tuple(looks)
 
-    write_files(fitted, saved, session, out=out, report=report, step=step, inspect=inspect)
-    session.give(as_json(plan.entry, fitted, saved, out=out, report=report, step=step))
+    write_files(fitted, saved, session, out=out, report=report, step=steps[0], inspect=inspect)
+    session.give(as_json(plan.entry, fitted, saved, out=out, report=report, step=steps[0]))
 
 
 def _say_scored(session: Session, scored: Scored, target: str, *, can_tell: bool) -> None:

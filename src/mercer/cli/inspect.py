@@ -52,28 +52,43 @@ def _table(data: str, options: TableOptions, session: Session) -> None:
     from mercer.report.answers import INPUT_HEADINGS, data_words, input_cells, leak_words
 
     is_strict = options.missing == "error"
-    table = read_training(data, replace(options, missing="impute") if is_strict else options)
-    facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes)
+    options = replace(options, missing="impute") if is_strict else options
+    table = read_training(data, options, may_be_several=True)
+    parts = {name: table.output(k) for k, name in enumerate(table.targets)} or {"": table}
+    found = {
+        name: table_facts(own.inputs, own.encoder, own.X, own.y, own.classes)
+        for name, own in parts.items()
+    }
+    facts = next(iter(found.values()))
     describe_table(table, session)
-    shown = plain_table(*INPUT_HEADINGS, n_text=2)
+    shown = plain_table(
+        *INPUT_HEADINGS[:-1], *(f"tells {name or 'alone'}" for name in found), n_text=2
+    )
     for column in shown.columns:  # ranges, the longest, give way on a narrow terminal
         column.no_wrap = column.header != "range or levels"
-    for each in facts.inputs:
-        shown.add_row(*(printable(cell.text.replace("\u00a0", " ")) for cell in input_cells(each)))
+    for each in zip(*(its.inputs for its in found.values()), strict=True):
+        cells = [*input_cells(each[0]), *(input_cells(other)[-1] for other in each[1:])]
+        shown.add_row(*(printable(cell.text.replace("\u00a0", " ")) for cell in cells))
     session.blank()
     session.show(shown)
     session.blank()
-    for words in data_words(facts):
-        session.say("", words)
-    for words in leak_words(facts):
-        session.note("warning", words)
+    for name, its in found.items():
+        about = f"{name}: " if name else ""
+        for words in data_words(its) if its is facts else (its.target,):
+            session.say("", (about if words == its.target else "") + words)
+        for words in leak_words(its):
+            session.note("warning", about + words)
     if is_strict and any(each.n_missing for each in facts.inputs):
         session.note(
             "note", "fit asks for --missing impute, indicator or drop where values are missing"
         )
+    given = {
+        name: asdict(its) | {"leaks": [x.name for x in its.leaks]} for name, its in found.items()
+    }
     session.give(
-        {"file": data, "kind": "table", "task": table.task.name, **asdict(facts)}
-        | {"notes": list(table.notes), "leaks": [each.name for each in facts.leaks]}
+        {"file": data, "kind": "table", "task": table.task.name, **given[next(iter(given))]}
+        | {"notes": list(table.notes)}
+        | ({"outputs": given} if table.targets else {})
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mercer.cli.outputs import check_outputs
 from mercer.cli.prediction import find_predictors, read_for, read_model_before, score_frame
-from mercer.cli.saving import compare_step, next_steps
+from mercer.cli.saving import compare_step, next_steps, words_of
 from mercer.cli.terminal import Session, score_words
 from mercer.estimation.inspection import Inspection
 from mercer.posterior.evaluation import AnyEvaluation
@@ -39,13 +39,16 @@ def run(model: Path, data: str | None, encoding: str | None, out: Path) -> None:
         session.say("scores", f"as stored in the model: {stored.how}")
     provenance = None if saved.table is None else saved.table.provenance
     typed = [] if provenance is None else shlex.split(provenance.command)[1:]
+    names = [None if len(seen) == 1 else each.output for each in find_predictors(saved)]
+    step = compare_step(typed if names[0] is None else words_of(typed, names[0]), data=data)
+    for k, (its, look) in enumerate(seen):
+        if look is not None:
+            found = next_steps(
+                typed, saved.outputs[k].estimator, its, look,
+                data=data, model=str(model), target=names[k],
+            )  # fmt: skip
+            seen[k] = its, replace(look, steps=found)
     evaluation, inspection = seen[0]
-    step = compare_step(typed, data=data) if len(seen) == 1 else None
-    if inspection is not None and len(seen) == 1:
-        steps = next_steps(
-            typed, saved.estimator, evaluation, inspection, data=data, model=str(model)
-        )
-        inspection = replace(inspection, steps=steps)
     report = build_report(
         saved.estimator,
         evaluation=evaluation,

@@ -97,6 +97,15 @@ def fit_step(words: Sequence[str], model: str, *, is_kept: bool) -> NextStep | N
     return _step("To see where it errs", [*command, *options, *end])
 
 
+def words_of(words: Sequence[str], target: str) -> list[str]:
+    """Write the command of several targets as one of ``target``, which leaves out the others."""
+    known = _parsed(words) or {"target": target}
+    others = [name for name in known["target"].split(",") if name != target]
+    if known["target"] == target:
+        return list(words)
+    return [*words, "--target", target, *(word for name in others for word in ("--drop", name))]
+
+
 def next_steps(
     words: Sequence[str],
     estimator: Any,
@@ -105,13 +114,17 @@ def next_steps(
     *,
     data: str | None = None,
     model: str | None = None,
+    target: str | None = None,
 ) -> tuple[tuple[str, str], ...]:
     """Propose what suits what was found: a sentence and a command each, the most urgent first.
 
     ``words`` are the command that fitted the model, from its name on, ``data`` another table that
-    was looked at, ``model`` the file of the model, where it is known.
+    was looked at, ``model`` the file of the model, where it is known; ``target`` is the one of
+    several that was looked at.
     """
-    known = _parsed(words)
+    own = words if target is None else words_of(words, target)
+    output = [] if target is None else ["--target", target]
+    known = _parsed(own)
     if known is None:
         return ()
     table = known["data"] if data is None else data
@@ -133,18 +146,18 @@ def next_steps(
         why = "A baseline is ahead: to see whether another model is as good"
         steps.append(_step(why, ["mercer", "compare", table, *end]))
     if evaluation is not None:
-        found = audit_step(words, evaluation, table), _varying(evaluation, estimator, known, table)
+        found = audit_step(own, evaluation, table), _varying(evaluation, estimator, known, table)
         steps += [step for step in found if step is not None]
     saved = known.get("out") if model is None else model
     if saved is not None and evaluation is not None and len(inspection.names):
         where = (known.get("test") or table) if data is None else data  # the scored rows' table
         command = _explain_command(str(saved), where, evaluation, inspection.names, known)
         why = "To see what the inputs said of the row that surprised the model most"
-        steps.append(_step(why, command))
+        steps.append(_step(why, [*command, *output]))
     if saved is not None and hasattr(estimator, "query"):
         what = "target" if task_of(estimator) is REGRESSION else "label"
         why = f"With rows that have no {what} yet: to choose those whose {what} would teach most"
-        steps.append(_step(why, ["mercer", "query", str(saved), "POOL.csv", "-n", "10"]))
+        steps.append(_step(why, ["mercer", "query", str(saved), "POOL.csv", "-n", "10", *output]))
     return tuple(steps)
 
 

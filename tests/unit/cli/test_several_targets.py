@@ -270,7 +270,7 @@ def test_commands_of_one_target(run, sensors: Path, tmp_path: Path, command: lis
         assert [each["row"] for each in found["queries"]] == (model.query(t, 2) + 1).tolist()
 
 
-@pytest.mark.parametrize("command", ["compare", "audit", "inspect"])
+@pytest.mark.parametrize("command", ["compare", "audit"])
 def test_commands_that_learn_one_target(run, sensors: Path, command: str) -> None:
     code, _, said = run(command, sensors, "--target", "north,east")
     assert code == 2
@@ -320,3 +320,37 @@ def test_folds_in_two_processes(run, sensors: Path) -> None:
     found = [json.loads(run(*asked)[1]) for asked in (fit(sensors, "--cv", 2, "--json"), words)]
     one, two = ([each["entries"][0]["scores"] for each in f["outputs"].values()] for f in found)
     assert one == two
+
+
+def test_a_table_says_what_each_input_tells_of_each_target(run, sensors: Path) -> None:
+    words = ("inspect", sensors, "--target", "north,east", "--drop", "up,down")
+    code, said, _ = run(*words)
+    assert code == 0
+    for name in ("north", "east"):
+        assert f"tells {name}" in said
+        assert f"{name}: The target" in said
+    code, said, _ = run(*words, "--json")
+    assert code == 0
+    found = json.loads(said)["outputs"]
+    for name in ("north", "east"):
+        code, said, _ = run(
+            "inspect", sensors, "--target", name, "--json", "--drop", "up,down",
+            "--drop", {"north": "east", "east": "north"}[name],
+        )  # fmt: skip
+        assert found[name]["inputs"] == json.loads(said)["inputs"]
+        assert found[name]["leaks"] == json.loads(said)["leaks"]
+
+
+def test_what_to_run_next_is_about_one_target(run, sensors: Path, tmp_path: Path) -> None:
+    out, report = tmp_path / "m.mercer", tmp_path / "r.html"
+    code, said, _ = run(*fit(sensors, "--cv", 2, "--out", out, "--report", report))
+    assert code == 0
+    for one, other in (("north", "east"), ("east", "north")):
+        own = f"--target {one} --drop kind --drop up,down --drop {other}"
+        assert re.search(rf"next +mercer compare \S+ {own} ", said)
+        page = report.read_text()
+        assert re.search(rf"mercer query \S+ POOL.csv -n 10 --target {one}<", page)
+        assert re.search(rf"mercer explain \S+ \S+ --row \d+ --target {one}<", page)
+    code, _, _ = run("report", out, sensors, "--out", report)
+    assert code == 0
+    assert "-n 10 --target east<" in report.read_text()
