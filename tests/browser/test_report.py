@@ -65,6 +65,21 @@ def test_a_report_opens_without_a_problem(browser, html, save):
     assert find_problems(browser, save(html)) == []
 
 
+def test_contents_are_folded_where_they_stand_above_the_page(browser, html, save):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    try:
+        page.goto(save(html).as_uri())
+        link = page.locator("nav a").first
+        assert not link.is_visible()
+        page.locator("nav summary").click()
+        assert link.is_visible()
+        page.set_viewport_size({"width": 1280, "height": 800})
+        assert link.is_visible()
+        assert not page.locator("nav summary").is_visible()
+    finally:
+        page.close()
+
+
 def test_hostile_names_are_harmless(browser, save):
     names = (
         "<script>throw 1</script>",

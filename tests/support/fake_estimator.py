@@ -11,6 +11,7 @@ from scipy.signal import lfilter
 from scipy.special import expit
 
 from mercer.estimation.cross_validate import Result
+from mercer.estimation.standardize import Standardizer, identity
 from mercer.estimation.tasks import CLASSIFICATION
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import name_of_kernel
@@ -49,6 +50,10 @@ class GPClassifier:
     integration: str = "laplace"
     shared_kernel: bool = False
     kernel_: Kernel = _KERNEL
+
+    @property
+    def standardizer_(self) -> Standardizer:
+        return identity(self.n_features_in_)
 
     @property
     def kernel_weights_(self) -> dict[str, float]:

@@ -35,7 +35,7 @@ from mercer.cli.terminal import Session, evaluation_table
 from mercer.errors import UsageError
 from mercer.estimation.inspection import Inspection
 from mercer.estimation.tasks import REGRESSION
-from mercer.posterior.evaluation import log_score_words, verdict
+from mercer.posterior.evaluation import NO_VERDICT, log_score_words, verdict
 
 
 def run(
@@ -153,8 +153,7 @@ def _say_scored(session: Session, scored: Scored, target: str, *, can_tell: bool
     session.blank()
     for problem in problems:
         session.note("warning", f"not scored: {problem}")
-    said = "none: where no input varies, no model tells one row from another"
-    session.say("verdict", verdict(evaluation) if can_tell else said)
+    session.say("verdict", verdict(evaluation) if can_tell else NO_VERDICT)
     session.say("", log_score_words(evaluation) if can_tell else "")
 
 

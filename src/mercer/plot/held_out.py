@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
@@ -173,7 +174,7 @@ def reliability(
         The axes of the diagram.
     """
     ax = new_axes(ax, 5.4, 5.4)
-    _draw_diagonal(ax, zorder=1)
+    line = _draw_diagonal(ax, zorder=1)
     lengths = np.stack([curve.observed - curve.lower, curve.upper - curve.observed])
     bars = ax.errorbar(
         curve.mean_predicted, curve.observed, yerr=np.maximum(lengths, 0.0), fmt="o",
@@ -184,22 +185,25 @@ def reliability(
     mark(intervals[0], "intervals")
     ax.set_aspect("equal", adjustable="box")
     name_axes(ax, "predicted probability", "observed frequency")
-    note(
-        ax, "calibrated", (0.9, 0.9), (0, -5), xycoords="data", rotation=45,
-        rotation_mode="anchor", ha="center", va="top",
+    ax.legend(
+        [line], ["calibrated"], loc="best", frameon=False, fontsize=FONT_SIZE - 1.5,
+        labelcolor=PALETTE["muted"],
     )  # fmt: skip
     if probabilities is not None:
         _histogram(ax, probabilities)
     return ax
 
 
-def _draw_diagonal(ax: Axes, zorder: int) -> None:
+def _draw_diagonal(ax: Axes, zorder: int) -> Line2D:
     """Draw the line on which shares are what they should be, from 0 to 100 % on both axes."""
-    ax.plot([0, 1], [0, 1], color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=zorder)
+    (line,) = ax.plot(
+        [0, 1], [0, 1], color=PALETTE["muted"], linewidth=1.1, dashes=(4, 3), zorder=zorder
+    )
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(_QUARTERS)
         name_shares(axis)
+    return line
 
 
 def _dots(size: float) -> dict[str, Any]:

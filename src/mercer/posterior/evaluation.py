@@ -496,6 +496,10 @@ def mse_error(evaluation: RegressionEvaluation) -> float:
     return float(squares.std(ddof=1)) / math.sqrt(len(squares))
 
 
+#: In place of a verdict.
+NO_VERDICT = "none: where no input varies, no model tells one row from another"
+
+
 def verdict(evaluation: AnyEvaluation) -> str:
     """Say honestly, in a sentence or two, how the model compares in errors."""
     if isinstance(evaluation, RegressionEvaluation):

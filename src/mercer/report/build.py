@@ -32,7 +32,7 @@ from mercer.estimation.inspection import (
 from mercer.estimation.tasks import known_rows, task_of
 from mercer.plot.style import PALETTE
 from mercer.posterior.container import write_atomically
-from mercer.posterior.evaluation import AnyEvaluation, Provenance
+from mercer.posterior.evaluation import NO_VERDICT, AnyEvaluation, Provenance
 from mercer.posterior.labels import Audit, TargetAudit
 from mercer.report import answers, basis, gp, spectral, sphere, stacking
 from mercer.report.chains import (
@@ -129,6 +129,9 @@ def build_report(
     told = [(*held_sections(each), *answers.answer_sections(each, looked)) for each, looked in seen]
     if names:
         told = [_of_output(k, *each) for k, each in enumerate(zip(names, told, strict=True))]
+    can_tell = bool(estimator.standardizer_.scale.any())
+    if not can_tell:
+        told = [_without_verdict(each) for each in told]
     sections = (
         *(_proposing(sum(told, ()), next_step) if is_scored else ()),
         *first,
@@ -148,7 +151,10 @@ def build_report(
         firsts = [(name, held_tiles(own)[0]) for name, (own, _) in zip(names, seen, strict=True)]
         tiles = tuple(replace(each, label=f"{name}: {each.label}") for name, each in firsts)
     elif evaluation is not None:
-        tiles = held_tiles(evaluation)
+        first_tile, *others = held_tiles(evaluation)
+        if not can_tell:
+            first_tile = replace(first_tile, note="no input varies", needs_attention=False)
+        tiles = (first_tile, *others)
     else:
         tiles = (Tile("Held-out scores", "none", "see Scores", needs_attention=True),)
     return Report(title, _subtitle(provenance), (*tiles, _sampling_tile(estimator)), sections)
@@ -224,6 +230,12 @@ def _proposing(sections: tuple[Section, ...], step: tuple[str, str]) -> tuple[Se
     if not command:
         return sections
     return (replace(scores, text=(*scores.text, sentence), command=command), *others)
+
+
+def _without_verdict(sections: tuple[Section, ...]) -> tuple[Section, ...]:
+    """Let the section of the scores, the first, compare nothing: all inputs are constant."""
+    scores, *others = sections
+    return (replace(scores, text=(*scores.text[:1], f"Verdict: {NO_VERDICT}.")), *others)
 
 
 def _subtitle(provenance: Provenance | None) -> str:

@@ -16,6 +16,12 @@
     body.append(...rows);
   };
 
+  // Contents beside the page are open, above it folded: they would take a whole small screen.
+  const beside = matchMedia("(min-width: 66rem)");
+  const fold = () => { document.querySelector("nav details").open = beside.matches; };
+  beside.addEventListener("change", fold);
+  fold();
+
   for (const table of document.querySelectorAll("table.sortable")) {
     [...table.tHead.rows[0].cells].forEach((header, column) => {
       const button = document.createElement("button");

@@ -40,6 +40,19 @@ def test_points_and_intervals_are_those_of_the_curve():
     assert not ax.child_axes
 
 
+def test_the_name_of_the_diagonal_lies_on_no_point():
+    p = np.repeat((np.arange(10) + 0.5) / 10, 40)
+    curve = reliability_curve(np.tile(np.arange(40), 10) < 40 * p, p)
+    ax = reliability(curve, ax=bare_figure(4, 4).subplots())
+    ax.figure.draw_without_rendering()
+    (name,) = ax.get_legend().get_texts()
+    assert name.get_text() == "calibrated"
+    where = name.get_window_extent()
+    points = ax.transData.transform(np.column_stack([curve.mean_predicted, curve.observed]))
+    assert len(points) == 10
+    assert not any(where.contains(*point) for point in points)
+
+
 def test_the_histogram_counts_the_rows():
     p, curve = _curve()
     ax = reliability(curve, probabilities=p, ax=bare_figure(4, 4).subplots())

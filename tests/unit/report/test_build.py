@@ -100,3 +100,15 @@ def test_a_fitted_model_writes_its_own_report(tmp_path: Path, kind: str) -> None
         model.report(tmp_path / "r.html", X)
     with pytest.raises(UsageError, match="one target for each row"):
         model.report(tmp_path / "r.html", X, y[:40])
+
+
+def test_where_no_input_varies_there_is_no_verdict():
+    y = np.arange(20) % 2
+    with pytest.warns(UserWarning, match="constant"):
+        model = GPClassifier(inference="map", kernel="rbf", random_state=0).fit(np.ones((20, 1)), y)
+    report = build_report(model, evaluation=fake_evaluation(noise=6.0), provenance=None)
+    assert report.sections[0].key == "scores"
+    words = " ".join(report.sections[0].text)
+    assert "no model tells one row from another" in words
+    assert "baseline" not in words + report.tiles[0].note
+    assert not report.tiles[0].needs_attention

@@ -73,7 +73,7 @@ def test_the_policy_allows_the_script_of_the_page_and_no_other():
 
 @pytest.mark.parametrize(("n_rows", "is_folded"), [(15, False), (16, True)])
 def test_long_tables_are_folded(n_rows, is_folded):
-    assert ("<details" in render(_report(n_rows=n_rows))) == is_folded
+    assert ('<details class="table"' in render(_report(n_rows=n_rows))) == is_folded
 
 
 def test_an_empty_table_is_rendered():
