@@ -479,7 +479,7 @@ def _describe_model(
     summary, why = entry.summary, "as asked"
     inference = estimator.get_params().get("inference")
     if inference == "map":
-        summary += ", hyperparameters at their maximum (map)"
+        summary += ", hyperparameters at their maximum"
     elif inference is not None:
         summary += ", averaged over hyperparameters"
     if options.model == "auto" and options.scoring is None:

@@ -17,7 +17,7 @@ from mercer.cli.outputs import (
 from mercer.cli.prediction import predict_frame, read_for, read_model_before
 from mercer.cli.terminal import Session, evaluation_json, listed_scores, score_words
 from mercer.data.files import quoted
-from mercer.data.frame import MISSING
+from mercer.data.frame import KEEP_WORDS, MISSING
 from mercer.models import SavedModel
 
 
@@ -38,7 +38,7 @@ def run(
     is_csv = not is_json if out is None else out.suffix.lower() == ".csv"
     for label in getattr(saved.estimator, "classes_", ()):
         if is_csv and label in MISSING:
-            words = "reads as a missing cell in CSV; .parquet or .json keep it"
+            words = f"reads as missing in CSV without {KEEP_WORDS}; .parquet or .json keep it"
             session.note("note", f"class {quoted(label)} {words}")
     is_whole = is_json or encoding is not None
     with session.warnings_as_lines():

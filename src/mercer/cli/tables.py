@@ -28,7 +28,6 @@ from mercer.data.frame import (
     TableFacts,
     gap_words,
     index_column,
-    missing_words,
     null_words,
     parse_number,
     strength_alone,
@@ -169,7 +168,6 @@ def read_training(
             *id_notes,
             *_name_hints(inputs, encoder, id_column),
             *_case_notes(frame, [options.target] if classes else [], encoder),
-            *_gap_notes(inputs),
             *encoder.notes,
             *encoded.notes,
         ),
@@ -307,18 +305,6 @@ def _case_notes(frame: Frame, targets: list[str], encoder: Encoder) -> tuple[str
     return tuple(found)
 
 
-def _gap_notes(inputs: Frame) -> tuple[str, ...]:
-    """Say of which inputs of text words are read as missing: they may be levels."""
-    found = [column for column in inputs.columns if column.kind == "text" and column.null_words]
-    if not found:
-        return ()
-    names = ", ".join(quoted(column.name) for column in found[:5])
-    words = frozenset[str]().union(*(column.null_words for column in found))
-    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-    noun = "column" if len(found) == 1 else "columns"
-    return (f"{noun} {names}{more}: {missing_words(words)}",)
-
-
 def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:
     """Check that a column without a name does name the rows, and say that it is taken for that."""
     seen: dict[Any, int] = {}
@@ -377,7 +363,7 @@ def read_known(
     there = np.flatnonzero(~column.is_missing[rows])
     notes: tuple[str, ...] = ()
     if len(there) < len(rows):
-        notes = (untold_words(len(rows) - len(there), len(rows)),)
+        notes = (untold_words(len(rows) - len(there), len(rows)) + gap_words(column),)
     if not len(there):
         return Known(there, there, notes)
     part = Frame((column,), frame.source, frame.origin).take(rows[there])

@@ -19,6 +19,7 @@ from mercer.data.frame import (
     ColumnBuilder,
     Frame,
     gap_words,
+    missing_words,
     null_words,
     parse_number,
     stray_text,
@@ -496,7 +497,7 @@ class Encoder:
         if code.written is not None and not column.is_missing.all():
             return _read_written(frame, column, code.written)
         if code.is_text:
-            return Column(code.name, as_levels(column), "text")
+            return replace(column, values=as_levels(column), kind="text")
         if column.is_missing.all():
             return Column(code.name, np.full(frame.n_rows, np.nan), "number")
         if column.kind == "text":  # of a file with types: numerals are what they are in CSV
@@ -686,7 +687,8 @@ def _handle_missing(
         where = "" if missing == "impute" else ", and a column for each input says where"
         return kept, [
             f"{n_rows} have a missing value; the median or the commonest value took its place"
-            f"{where}"
+            f"{where}",
+            *_gap_notes(columns.values()),
         ]
     if n_gaps == frame.n_rows:
         names = (quoted(name) for name, gap in zip(columns, gaps.T, strict=True) if gap.any())
@@ -695,7 +697,19 @@ def _handle_missing(
             f"{FILL_IN}, or {LEAVE_OUT}"
         )
     kept &= ~has_gap
-    return kept, [f"{n_rows} have a missing value and were dropped"]
+    return kept, [f"{n_rows} have a missing value and were dropped", *_gap_notes(columns.values())]
+
+
+def _gap_notes(columns: Iterable[Column]) -> list[str]:
+    """Say of which columns of text words are read as missing: they may be levels."""
+    found = [column for column in columns if column.kind == "text" and column.null_words]
+    if not found:
+        return []
+    names = ", ".join(quoted(column.name) for column in found[:5])
+    words = frozenset[str]().union(*(column.null_words for column in found))
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    noun = "column" if len(found) == 1 else "columns"
+    return [f"{noun} {names}{more}: {missing_words(words)}"]
 
 
 def _kind_words(column: Column) -> str:

@@ -369,7 +369,7 @@ def gap_words(column: Column) -> str:
 def missing_words(found: Collection[str]) -> str:
     """Say that these words are read as missing, and how they are kept."""
     words = f"{', '.join(map(quoted, sorted(found)))} in it {'is' if len(found) == 1 else 'are'}"
-    return f"{words} read as missing: where that is a class or level, {KEEP_WORDS} keeps it"
+    return f"{words} read as missing: where that is a class or level, learn with {KEEP_WORDS}"
 
 
 def joined_order(orders: Collection[tuple[str, ...]]) -> tuple[str, ...]:

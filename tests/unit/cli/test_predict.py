@@ -169,7 +169,7 @@ def test_a_class_that_csv_reads_as_missing_is_said(run, tmp_path: Path) -> None:
         path = tmp_path / f"p.{suffix}"
         _, _, err = run("predict", out, tmp_path / "t.parquet", "--out", path)
         assert (
-            "class 'NA' reads as a missing cell in CSV; .parquet or .json keep" in err
+            "class 'NA' reads as missing in CSV without --null-values ''; .parq" in err
         ) == is_said
     assert "class 'NA'" in run("predict", out, tmp_path / "t.parquet")[2]
 
@@ -189,4 +189,21 @@ def test_words_for_a_missing_value(run, tmp_path: Path) -> None:
     assert {row["prediction"] for row in json.loads(out)["predictions"]} == {"None", "some"}
     code, _, err = run("fit", table, *how)
     assert code == 3
-    assert "where that is a class or level, --null-values '' keeps it" in err
+    assert "where that is a class or level, learn with --null-values ''" in err
+
+
+def test_words_that_predictions_read_as_missing_are_said(run, tmp_path: Path) -> None:
+    words = "read as missing: where that is a class or level, learn with --null-values ''"
+    table, new = tmp_path / "t.csv", tmp_path / "new.csv"
+    rows = [f"{k % 2 + k / 50},{('some', 'more')[k % 2]},{('EU', 'AS')[k % 2]}" for k in range(40)]
+    table.write_text("\n".join(["x,tax,land", *rows]))
+    new.write_text("\n".join(["x,tax,land", *rows]).replace("more", "None").replace("AS", "NA"))
+    how = "--target", "land", "--set", "inference=map", "--set", "kernel=rbf", "--cv", "2"
+    for missing, code in (("impute", 0), ("error", 3)):
+        saved = tmp_path / f"{missing}.mercer"
+        assert run("fit", table, *how, "--missing", missing, "--out", saved)[0] == 0
+        found, _, err = run("predict", saved, new)
+        said = " ".join(err.split())
+        assert found == code
+        assert f"'None' in it is {words}" in said
+        assert (f"not scored; 'NA' in it is {words}" in said) == (code == 0)

@@ -162,7 +162,7 @@ def test_noise_that_varies_is_proposed_where_it_does(
     tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
     code, said, err = run("fit", data, "--target", "response", *tiny, "--report", out)
     assert code == 0, err
-    assert "process regression, hyperparameters at their maximum (map)" in said
+    assert "process regression, hyperparameters at their maximum (auto)" in said
     assert "at first" not in said
     page = html.unescape(out.read_text())
     words = "Targets scatter more where predictions are high: to let the noise vary"
