@@ -30,6 +30,7 @@ from reproduce.cells import measured
 
 SEED = 0
 NEEDS_DATA = True
+HAS_NO_RECORD_YET = True
 N_SEEDS, N_NEW = 2, 2000
 SETTINGS = {"default": {}, "thin=1": {"thin": 1}}
 #: Name, rows, whether targets are classes.

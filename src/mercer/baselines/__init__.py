@@ -25,13 +25,21 @@ __all__ = [
     "RKSRegressor",
 ]
 
-_HOMES = {"AlaCarteRegressor": "a_la_carte", "RFOClassifier": "rfo", "RFORegressor": "rfo"}
+_HOMES = {
+    "AlaCarteRegressor": "a_la_carte",
+    "MKLClassifier": "random_features",
+    "MKLRegressor": "random_features",
+    "RFOClassifier": "rfo",
+    "RFORegressor": "rfo",
+    "RKSClassifier": "random_features",
+    "RKSRegressor": "random_features",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'random_features')}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

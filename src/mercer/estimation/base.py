@@ -89,10 +89,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _encodes_folds: ClassVar[bool] = False
     # Arguments that only say what is done with the draws: another value is no other run.
     _after_draws: ClassVar[tuple[str, ...]] = ()
-    # How often chains may become twice as long with thin="auto"; 0: it is not known here.
-    _n_doublings: ClassVar[int] = 0
-    # Names of the rows that `fit` gets, likewise.
-    _names_of_rows: RowNames | None = None
+    _n_doublings: ClassVar[int] = 0  # how often chains may become twice as long, thin="auto"
+    _names_of_rows: RowNames | None = None  # of those that `fit` gets
     # What a fit leaves for fits to nearly the same rows, such as folds, and what it got of another.
     _left: Any = None
     _nearby: Any = None
@@ -307,11 +305,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _common(self, checkpoint: Any) -> CommonArguments:
         """Check and return the arguments that mean the same for every estimator."""
-        is_auto = self._n_doublings > 0 and isinstance(self.thin, str) and self.thin == "auto"
+        thin, n_doublings = self.thin, self._n_doublings if isinstance(self.thin, str) else 0
         common = CommonArguments(
-            self.n_draws, self.n_warmup, self.n_chains, 1 if is_auto else self.thin,
-            self.random_state, self.n_jobs, self.progress, checkpoint, self.max_seconds,
-            self._n_doublings if is_auto else 0,
+            self.n_draws, self.n_warmup, self.n_chains,
+            1 if n_doublings and thin == "auto" else thin, self.random_state,
+            self.n_jobs, self.progress, checkpoint, self.max_seconds, n_doublings,
         )  # fmt: skip
         common.check()
         return common

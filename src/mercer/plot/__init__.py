@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 # Files are not named like their functions: an imported submodule would shadow the function.
-_HOMES = {
+_DRAWN_IN = {
     "chains": ("particles", "ranks", "trace"),
     "functions": ("boundaries", "centres", "effects", "pair_effect", "predicted_band", "repeats"),
     "held_out": (
@@ -73,7 +73,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    home = next((home for home, names in _HOMES.items() if name in names), None)
+    home = next((home for home, names in _DRAWN_IN.items() if name in names), None)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{home}"), name)
