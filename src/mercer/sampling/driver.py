@@ -352,7 +352,8 @@ def sample_longer(
     """
     chains: list[Chain] = []
     for number, n_draws in enumerate(lengths, start=1):
-        own = replace(options, n_draws=n_draws)
+        part = options.part if number == 1 else f"{options.part} longer".strip()
+        own = replace(options, n_draws=n_draws, part=part)
         sampled = load_finished(own, labels=labels)
         if sampled is None:
             goes_on = number < len(lengths)
