@@ -118,6 +118,7 @@ _STEP_OF_NOISE = 10.0  # Where all rows make the equations singular at the noise
 _N_STEPS_OF_NOISE = 12
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AlaCarteRegressor(FunctionRegressor):
     """GP regression whose spectral density, a mixture of normals, is optimised: A la Carte.
 
@@ -205,28 +206,15 @@ class AlaCarteRegressor(FunctionRegressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        components: Sequence[int] = (2, 4),
-        frequencies_each: Sequence[int] = (24, 96),
-        n_folds: int = 3,
-        selection_rows: int = 1000,
-        likelihood_rows: int = 4000,
-        max_iter: int = 60,
-        standardize: str | bool = "auto",
-        random_state: object = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.components = components
-        self.frequencies_each = frequencies_each
-        self.n_folds = n_folds
-        self.selection_rows = selection_rows
-        self.likelihood_rows = likelihood_rows
-        self.max_iter = max_iter
-        self.standardize = standardize
-        self.random_state = random_state
-        self.max_seconds = max_seconds
+    components: Sequence[int] = (2, 4)
+    frequencies_each: Sequence[int] = (24, 96)
+    n_folds: int = 3
+    selection_rows: int = 1000
+    likelihood_rows: int = 4000
+    max_iter: int = 60
+    standardize: str | bool = "auto"
+    random_state: object = None
+    max_seconds: float | None = None
 
     @whole
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> AlaCarteRegressor:

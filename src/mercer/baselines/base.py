@@ -406,27 +406,17 @@ class RandomFeatureEstimator(InputEstimator):
         return chosen
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
     """Ridge regression on random Fourier features; a subclass says which frequencies are drawn."""
 
-    def __init__(
-        self,
-        *,
-        n_features: int = 768,
-        length_factors: Sequence[float] = FACTORS,
-        penalties: Sequence[float] = PENALTIES,
-        n_folds: int = 5,
-        selection_rows: int = 10_000,
-        standardize: str | bool = "auto",
-        random_state: object = None,
-    ) -> None:
-        self.n_features = n_features
-        self.length_factors = length_factors
-        self.penalties = penalties
-        self.n_folds = n_folds
-        self.selection_rows = selection_rows
-        self.standardize = standardize
-        self.random_state = random_state
+    n_features: int = 768
+    length_factors: Sequence[float] = FACTORS
+    penalties: Sequence[float] = PENALTIES
+    n_folds: int = 5
+    selection_rows: int = 10_000
+    standardize: str | bool = "auto"
+    random_state: object = None
 
     @whole
     def fit(
@@ -556,27 +546,17 @@ class FunctionClassifier(ClassifierMixin, InputEstimator):  # type: ignore[misc]
         return np.asarray(rows), index
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
     """Logistic regression on random Fourier features; a subclass says which are drawn."""
 
-    def __init__(
-        self,
-        *,
-        n_features: int = 768,
-        length_factors: Sequence[float] = CLASS_FACTORS,
-        penalties: Sequence[float] = CLASS_PENALTIES,
-        n_folds: int = 5,
-        selection_rows: int = 2000,
-        standardize: str | bool = "auto",
-        random_state: object = None,
-    ) -> None:
-        self.n_features = n_features
-        self.length_factors = length_factors
-        self.penalties = penalties
-        self.n_folds = n_folds
-        self.selection_rows = selection_rows
-        self.standardize = standardize
-        self.random_state = random_state
+    n_features: int = 768
+    length_factors: Sequence[float] = CLASS_FACTORS
+    penalties: Sequence[float] = CLASS_PENALTIES
+    n_folds: int = 5
+    selection_rows: int = 2000
+    standardize: str | bool = "auto"
+    random_state: object = None
 
     @whole
     def fit(

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mercer.baselines.base import (
-    CLASS_FACTORS,
-    CLASS_PENALTIES,
-    FACTORS,
-    PENALTIES,
     RandomFeatureClassifier,
     RandomFeatureRegressor,
 )
@@ -87,6 +84,7 @@ class RKSRegressor(RandomFeatureRegressor):
     """
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MKLRegressor(RandomFeatureRegressor):
     """Ridge regression on the concatenated random features of several kernels.
 
@@ -144,30 +142,8 @@ class MKLRegressor(RandomFeatureRegressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_features: int = 768,
-        kernels: Sequence[str] = ("laplace", "rbf", "cauchy"),
-        scales: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
-        length_factors: Sequence[float] = FACTORS,
-        penalties: Sequence[float] = PENALTIES,
-        n_folds: int = 5,
-        selection_rows: int = 10_000,
-        standardize: str | bool = "auto",
-        random_state: object = None,
-    ) -> None:
-        super().__init__(
-            n_features=n_features,
-            length_factors=length_factors,
-            penalties=penalties,
-            n_folds=n_folds,
-            selection_rows=selection_rows,
-            standardize=standardize,
-            random_state=random_state,
-        )
-        self.kernels = kernels
-        self.scales = scales
+    kernels: Sequence[str] = ("laplace", "rbf", "cauchy")
+    scales: Sequence[float] = (0.5, 1.0, 2.0, 4.0)
 
 
 class RKSClassifier(RandomFeatureClassifier):
@@ -244,6 +220,7 @@ class RKSClassifier(RandomFeatureClassifier):
     """
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MKLClassifier(RandomFeatureClassifier):
     """Logistic regression on the concatenated random features of several kernels.
 
@@ -296,27 +273,5 @@ class MKLClassifier(RandomFeatureClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_features: int = 768,
-        kernels: Sequence[str] = ("laplace", "rbf", "cauchy"),
-        scales: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
-        length_factors: Sequence[float] = CLASS_FACTORS,
-        penalties: Sequence[float] = CLASS_PENALTIES,
-        n_folds: int = 5,
-        selection_rows: int = 2000,
-        standardize: str | bool = "auto",
-        random_state: object = None,
-    ) -> None:
-        super().__init__(
-            n_features=n_features,
-            length_factors=length_factors,
-            penalties=penalties,
-            n_folds=n_folds,
-            selection_rows=selection_rows,
-            standardize=standardize,
-            random_state=random_state,
-        )
-        self.kernels = kernels
-        self.scales = scales
+    kernels: Sequence[str] = ("laplace", "rbf", "cauchy")
+    scales: Sequence[float] = (0.5, 1.0, 2.0, 4.0)

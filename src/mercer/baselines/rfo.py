@@ -158,33 +158,20 @@ class _Tried(NamedTuple):
     n_rows: int
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _FrequencyOptimizer(InputEstimator):
     """Arguments of both, and the search."""
 
-    def __init__(
-        self,
-        *,
-        n_features: int = 768,
-        components: Sequence[int] = (1, 4),
-        penalties: Sequence[float] = (1e-2, 1.0, 100.0),
-        steps: Sequence[int] = (5, 20, 100),
-        spread: str = "full",
-        n_folds: int = 3,
-        selection_rows: int = 1000,
-        standardize: str | bool = "auto",
-        random_state: object = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.n_features = n_features
-        self.components = components
-        self.penalties = penalties
-        self.steps = steps
-        self.spread = spread
-        self.n_folds = n_folds
-        self.selection_rows = selection_rows
-        self.standardize = standardize
-        self.random_state = random_state
-        self.max_seconds = max_seconds
+    n_features: int = 768
+    components: Sequence[int] = (1, 4)
+    penalties: Sequence[float] = (1e-2, 1.0, 100.0)
+    steps: Sequence[int] = (5, 20, 100)
+    spread: str = "full"
+    n_folds: int = 3
+    selection_rows: int = 1000
+    standardize: str | bool = "auto"
+    random_state: object = None
+    max_seconds: float | None = None
 
     def _tried(self) -> _Tried:
         """Check all arguments."""
