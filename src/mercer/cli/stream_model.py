@@ -468,9 +468,8 @@ def frame_of(
     columns = []
     for k, name in enumerate(names):
         builder = ColumnBuilder(
-            name, is_text=name in as_text, is_held=False, has_decimal_comma=has_decimal_comma,
-            null_values=EMPTY,
-        )  # fmt: skip
+            name, is_text=name in as_text, has_decimal_comma=has_decimal_comma, null_values=EMPTY
+        )
         builder.add([row.cells[k] for row in rows])
         columns.append(builder.finish())
     places = np.array([(row.number, row.line) for row in rows], dtype=np.int64).T

@@ -19,7 +19,7 @@ import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -39,7 +39,7 @@ from mercer.data.frame import (
     refuse_twins,
 )
 from mercer.data.source import REMEDY, FileRows, Part, index_refusal, no_rows, open_npy
-from mercer.errors import StorageError
+from mercer.errors import MercerError, StorageError
 
 # The cells of one column of a text table as numbers, block by block.
 
@@ -115,18 +115,18 @@ class _Facts:
     """What is known of a parsed table next to its numbers, as JSON can hold it."""
 
     version: int
-    files: list[str]
-    looks: list[list[int]]  # size, times of contents and of entry, and inode of each file
     content: str  # sum of the files
     rows: str  # sum of the file of numbers
-    rows_look: list[int]
-    seen: int  # when files were looked at, in nanoseconds
-    machines: list[str]  # that used this folder, the last one last
     null_values: list[str]
     names: list[str]
     n_rows: list[int]
     codes: list[str]  # columns with whole numbers that have leading zeros
     strays: dict[str, list[Any]]  # position of the file, row, line, and what is wrong there
+    files: list[str] = field(default_factory=list)
+    looks: list[list[int]] = field(default_factory=list)  # size, two times and inode of each file
+    rows_look: list[int] = field(default_factory=list)
+    seen: int = 0  # when files were looked at, in nanoseconds
+    machines: list[str] = field(default_factory=list)  # that used this folder, the last one last
 
 
 def cache_folder() -> Path:
@@ -227,33 +227,36 @@ def sum_contents(paths: Sequence[Path], null_values: frozenset[str] = MISSING) -
 def _load(folder: Path) -> _Facts | None:
     """Read what is in the cache; None where that is nothing, or not whole."""
     try:
-        fields = json.loads((folder / "facts.json").read_bytes())
-        if fields.pop("sum") != seal(fields):
-            return None
-        facts = _Facts(**fields)
+        facts = _Facts(**read_sealed(folder / "facts.json"))
         rows = open_npy(_rows_path(folder, facts.content))
         shape = (sum(facts.n_rows), len(facts.names))
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-    ):  # a MercerError is one of these
+    except (OSError, ValueError, TypeError, MercerError):
         return None
     return facts if facts.version == _VERSION and (rows.n_rows, rows.n_columns) == shape else None
 
 
-def seal(fields: dict[str, Any]) -> str:
-    """SHA-256 of the facts, by which damaged ones are known."""
+def _seal(fields: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def write_sealed(path: Path, fields: dict[str, Any]) -> None:
+    """Write facts, and a SHA-256 of them by which damaged ones are known."""
+    with replacing(path) as file:
+        file.write(json.dumps({**fields, "sum": _seal(fields)}).encode())
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read facts; none where they are not there, or not as they were written."""
+    try:
+        fields: dict[str, Any] = json.loads(path.read_bytes())
+        return fields if fields.pop("sum") == _seal(fields) else {}
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return {}
 
 
 def _save(folder: Path, facts: _Facts) -> None:
     """Write the facts, and remove the numbers of earlier contents, if no other machine has any."""
-    with replacing(folder / "facts.json") as file:
-        fields = asdict(facts)
-        file.write(json.dumps({**fields, "sum": seal(fields)}).encode())
+    write_sealed(folder / "facts.json", asdict(facts))
     kept = _rows_path(folder, facts.content)
     if len(facts.machines) > 1:
         return
@@ -305,13 +308,8 @@ def _parse(
         write_header(file, (sum(parser.n_rows), len(parser.columns)))
     return _Facts(
         version=_VERSION,
-        files=[],
-        looks=[],
         content=content,
         rows=sum_contents([target]),
-        rows_look=[],
-        seen=0,
-        machines=[],
         null_values=sorted(null_values),
         names=list(parser.columns),
         n_rows=parser.n_rows,

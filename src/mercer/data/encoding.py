@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -160,17 +160,8 @@ class ColumnCode:
 
     def to_dict(self) -> dict[str, Any]:
         """Turn into plain Python types."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "levels": list(self.levels),
-            "frequencies": list(self.frequencies),
-            "fill": self.fill,
-            "written": None if self.written is None else self.written.to_dict(),
-            "parts": list(self.parts),
-            "origin": self.origin,
-            "has_indicator": self.has_indicator,
-        }
+        fields = asdict(self)
+        return {name: list(x) if isinstance(x, tuple) else x for name, x in fields.items()}
 
     @classmethod
     def from_dict(cls, fields: Any) -> ColumnCode:
@@ -199,17 +190,8 @@ class ColumnCode:
             and (fields["fill"] is not None or not fields["has_indicator"])
         ):
             raise ModelFileError("inconsistent encoding: a column does not fit together")
-        return cls(
-            fields["name"],
-            fields["kind"],
-            tuple(levels),
-            tuple(frequencies),
-            fields["fill"],
-            written,
-            tuple(fields["parts"]),
-            float(fields["origin"]),
-            fields["has_indicator"],
-        )
+        tuples = {name: tuple(fields[name]) for name in ("levels", "frequencies", "parts")}
+        return cls(**{**fields, **tuples, "written": written, "origin": float(fields["origin"])})
 
 
 def fit_code(
@@ -501,13 +483,7 @@ class Encoder:
         if column.is_missing.all():
             return Column(code.name, np.full(frame.n_rows, np.nan), "number")
         if column.kind == "text":  # of a file with types: numerals are what they are in CSV
-            builder = ColumnBuilder(
-                code.name,
-                is_text=False,
-                is_held=False,
-                has_decimal_comma=False,
-                null_values=self.null_values,
-            )
+            builder = ColumnBuilder(code.name, null_values=self.null_values)
             builder.add(["" if cell is None else cell for cell in column.values])
             column = builder.finish()
         if column.values.dtype != np.float64:

@@ -294,9 +294,9 @@ class ColumnBuilder:
         self,
         name: str,
         *,
-        is_text: bool,
-        is_held: bool,
-        has_decimal_comma: bool,
+        is_text: bool = False,
+        is_held: bool = False,
+        has_decimal_comma: bool = False,
         is_target: bool = False,
         null_values: frozenset[str] = MISSING,
     ) -> None:

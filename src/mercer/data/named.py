@@ -181,13 +181,10 @@ def _find(file: str) -> Path | None:
 
 def _sha256(path: Path) -> str:
     """Sum the contents of a file, unpacked when it is gzipped."""
-    digest = hashlib.sha256()
     with reading(path):
         try:
-            opener = gzip.open if path.suffix == ".gz" else open
+            opener: Any = gzip.open if path.suffix == ".gz" else open
             with opener(path, "rb") as stream:
-                while block := stream.read(2**20):
-                    digest.update(block)
+                return hashlib.file_digest(stream, "sha256").hexdigest()
         except (gzip.BadGzipFile, zlib.error):
             return ""
-    return digest.hexdigest()

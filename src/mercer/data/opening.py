@@ -27,10 +27,11 @@ from mercer.data.csv_cache import (
     folder_of,
     in_folder,
     open_csv,
-    seal,
+    read_sealed,
     sum_contents,
     with_this_machine,
     write_header,
+    write_sealed,
 )
 from mercer.data.csv_reader import ZIP, read_blocks
 from mercer.data.encoding import (
@@ -109,13 +110,7 @@ def _csv_blocks(path: Path, names: Sequence[str], null_values: frozenset[str]) -
             continue
         columns = {}
         for name in names:
-            builder = ColumnBuilder(
-                name,
-                is_text=True,
-                is_held=False,
-                has_decimal_comma=False,
-                null_values=null_values,
-            )
+            builder = ColumnBuilder(name, is_text=True, null_values=null_values)
             builder.add(block.columns[block.names.index(name)])
             columns[name] = builder.finish()
         yield np.array(block.lines, dtype=np.int64), columns
@@ -365,11 +360,10 @@ def _encoded(
         machines = with_this_machine(found["machines"])
         if machines != found["machines"]:
             found["machines"] = machines
-            with replacing(path.with_suffix(".json")) as file:
-                file.write(json.dumps({**found, "sum": seal(found)}).encode())
+            write_sealed(path.with_suffix(".json"), found)
         for other in path.parent.glob("encoded-*.json"):
             is_old = not other.name.startswith(f"encoded-{content[:16]}-")
-            if is_old and set(_facts(other).get("machines", ())) <= {machines[-1]}:
+            if is_old and set(read_sealed(other).get("machines", ())) <= {machines[-1]}:
                 other.with_suffix(".npy").unlink(missing_ok=True)
                 other.unlink(missing_ok=True)
     for note in found["notes"]:
@@ -418,19 +412,9 @@ def _columns(
     return names, (target,)
 
 
-def _facts(path: Path) -> dict[str, Any]:
-    """Read what was learned; nothing where it is not there, or not as it was written."""
-    try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
-        is_whole = found.pop("sum") == seal(found)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError):
-        return {}
-    return found if is_whole else {}
-
-
 def _kept(path: Path) -> dict[str, Any] | None:
     """Read what was encoded before; None where that is not whole."""
-    found = _facts(path.with_suffix(".json"))
+    found = read_sealed(path.with_suffix(".json"))
     try:
         return found if found["rows"] == sum_contents([path]) else None
     except (LookupError, MercerError):
@@ -580,13 +564,7 @@ class _Texts:
         cells = column_of_texts(self.name, list(self._counts), is_text=True)
         cells = replace(cells, kind=self.kind or "text")
         if (self._is_guessed and self.kind != "other") or self.kind in ("number", "boolean"):
-            builder = ColumnBuilder(
-                self.name,
-                is_text=False,
-                is_held=False,
-                has_decimal_comma=False,
-                null_values=EMPTY,
-            )
+            builder = ColumnBuilder(self.name, null_values=EMPTY)
             builder.add([cell or "" for cell in self._counts])
             cells = builder.finish()
         frame = Frame((cells,), source, origin)

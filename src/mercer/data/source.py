@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy
@@ -36,6 +36,7 @@ __all__ = ["RowSource"]
 # Cutting a stream of rows into blocks of equal length.
 
 Array = NDArray[np.float64]
+Picked = TypeVar("Picked", bound="ArrayRows | FileRows")
 
 
 def regroup(
@@ -480,11 +481,13 @@ class ArrayRows(RowSource):
             yield np.asarray(piece if is_whole else piece[:, self.columns], dtype=np.float64)
 
     def _pick(self, positions: tuple[int, ...]) -> Self:
-        return replace(
-            self,
-            names=tuple(self.names[k] for k in positions),
-            columns=tuple(self.columns[k] for k in positions),
-        )
+        return _picked(self, positions)
+
+
+def _picked(rows: Picked, positions: tuple[int, ...]) -> Picked:
+    """Keep some columns of rows that know which columns of an array they are."""
+    names = tuple(rows.names[k] for k in positions)
+    return replace(rows, names=names, columns=tuple(rows.columns[k] for k in positions))
 
 
 def open_array(array: NDArray[Any], name: str = "array") -> ArrayRows:
@@ -556,11 +559,7 @@ class FileRows(RowSource):
         return np.ndarray((n, n_columns), dtype, window, strides=self.strides)
 
     def _pick(self, positions: tuple[int, ...]) -> Self:
-        return replace(
-            self,
-            names=tuple(self.names[k] for k in positions),
-            columns=tuple(self.columns[k] for k in positions),
-        )
+        return _picked(self, positions)
 
 
 def open_npy(path: Path) -> FileRows:
