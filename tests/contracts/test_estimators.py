@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from mercer.baselines.a_la_carte import AlaCarteRegressor
@@ -37,6 +38,8 @@ TINY = {"n_draws": 20, "n_warmup": 10, "n_chains": 1, "random_state": 0, "progre
 
 FEW = {**TINY, "n_draws": 4, "n_warmup": 2}
 
+TREES = DecisionTreeRegressor(random_state=0), DecisionTreeClassifier(random_state=0)
+
 # One setting of each estimator, and of what mercer is compared with.
 ESTIMATORS = [
     GPClassifier(kernel="rbf", **FEW),
@@ -46,8 +49,8 @@ ESTIMATORS = [
     BaNKClassifier(n_frequencies=6, **FEW),
     basis_fits.tiny(n_particles=12, max_candidates=16),
     class_fits.tiny(n_particles=12),
-    stacks.of_numbers(),
-    stacks.of_classes(),
+    stacks.of_numbers(models=(basis_fits.tiny(n_particles=8, max_candidates=16), TREES[0])),
+    stacks.of_classes(models=(class_fits.tiny(n_particles=8), TREES[1])),
     RKSRegressor(n_features=48, random_state=0),
     RKSClassifier(n_features=24, random_state=0, penalties=(1e-2,), length_factors=(0.5, 1.0)),
 ]

@@ -126,6 +126,7 @@ def test_gp_13_reweighted_draws_are_laplaces(grid: PairGrid, draws: dict[str, np
     assert laplace_z(grid, draws, 1.0) < z_limit(_BATCHES, 5)
 
 
+@pytest.mark.parametrize("draws", [2500], indirect=True)
 def test_gp_13_reweighting_sees_the_inverse_weights(
     grid: PairGrid, draws: dict[str, np.ndarray]
 ) -> None:

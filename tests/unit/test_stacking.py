@@ -54,6 +54,13 @@ QUICK: dict[str, Any] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def few_particles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of members by name that are filters: what a stack does with a member is the same."""
+    for kind in (mercer.SequentialKernelClassifier, mercer.SequentialKernelRegressor):
+        monkeypatch.setitem(kind.__init__.__kwdefaults__, "n_particles", 20)
+
+
 @pytest.mark.parametrize("prior_rows", [0.0, 2.0])
 def test_stacking_weights_are_those_of_a_generic_optimiser(prior_rows: float) -> None:
     rng = np.random.default_rng(0)

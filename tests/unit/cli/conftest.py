@@ -11,6 +11,9 @@ import pytest
 
 from mercer.cli.main import main
 from mercer.estimation import workers
+from support.plain_reports import plain_figures
+
+__all__ = ["plain_figures"]
 
 TINY = ["--set", "n_draws=20", "--set", "n_warmup=10", "--set", "n_chains=1", "--jobs", "1"]
 
@@ -45,15 +48,6 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     home = importlib.import_module("mercer.estimation.cross_validate")
     monkeypatch.setattr(home, "run_jobs", run_jobs)
-
-
-@pytest.fixture(autouse=True)
-def plain_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports without their drawings, which take a second and are tested where they are made."""
-    for name in ("section", "gp", "spectral", "held_out", "sphere", "chains",
-                 "basis", "answers"):  # fmt: skip
-        home = importlib.import_module(f"mercer.report.{name}")
-        monkeypatch.setattr(home, "svg", lambda *_, **__: '<svg viewBox="0 0 9 9"></svg>')
 
 
 @pytest.fixture(autouse=True)

@@ -105,7 +105,7 @@ def test_settings_are_refined_while_time_is_left(run, table: Path) -> None:
 def test_a_baseline_that_runs_out_of_time_is_listed_so(run, table: Path) -> None:
     code, out, _ = run(
         "compare", table, "--target", "label", "--models", "forest,dummy", "--cv", "2",
-        "--seconds-per-model", "0.1", "--jobs", "2", "--json",
+        "--seconds-per-model", "0.1", "--jobs", "1", "--json",
     )  # fmt: skip
     assert code == 0
     models = {model["name"]: model for model in json.loads(out)["models"]}

@@ -315,6 +315,7 @@ def test_edited_files_are_refused_or_predict(
     assert n_refused > 0.5 * len(edits)
 
 
+@pytest.mark.slow  # of one target: `estimation/test_cross_validate.py`
 def test_folds_in_two_processes(run, sensors: Path) -> None:
     words = [each if each != "1" else "2" for each in fit(sensors, "--cv", 2, "--json")]
     found = [json.loads(run(*asked)[1]) for asked in (fit(sensors, "--cv", 2, "--json"), words)]

@@ -85,8 +85,7 @@ def test_chains_end_once_predictions_are_known(
         model = GPRegressor(**settings, prior=prior, random_state=0, progress=False, **more)
         return model.fit(X, y)
 
-    short, kept = fitted(), fitted(checkpoint=tmp_path)
-    again = fitted(checkpoint=tmp_path)
+    short, again = (fitted(checkpoint=tmp_path) for _ in range(2))
     assert any("ended after 120 of 360 draws" in note for note in short.notes_)
     monkeypatch.setattr(fitting, "_ENOUGH", 0.0)
     whole = fitted()
@@ -96,5 +95,4 @@ def test_chains_end_once_predictions_are_known(
     assert draws.shape == (4, 120)
     np.testing.assert_array_equal(whole.posterior_.variables[name][:, :120], draws)
     assert whole.posterior_.variables[name].shape == (4, 360)
-    for other in (kept, again):
-        np.testing.assert_array_equal(other.posterior_.variables[name], draws)
+    np.testing.assert_array_equal(again.posterior_.variables[name], draws)

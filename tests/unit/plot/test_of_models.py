@@ -62,6 +62,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_each_plot_that_is_listed_draws(name: str) -> None:
+    """The function of a plot draws what the method does: of the first model that has it."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -78,9 +79,10 @@ def test_each_plot_that_is_listed_draws(name: str) -> None:
                 model.plot.pair_effect(rows)
             continue
         drawn = getattr(model.plot, plot)(*given)
-        other = getattr(mercer.plot, plot)(model, *given)
         assert isinstance(drawn, Axes | Figure)
-        assert type(drawn) is type(other)
+        if next(each for each, plots in EXPECTED.items() if plot in plots.split()) == name:
+            other = getattr(mercer.plot, plot)(model, *given)
+            assert type(drawn) is type(other)
         ids = [artist.get_gid() for artist in drawn.findobj() if artist.get_gid()]
         assert any(each.startswith("mark-") for each in ids), plot
         plt.close("all")

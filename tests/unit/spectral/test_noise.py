@@ -70,7 +70,7 @@ def test_new_targets_are_judged(models) -> None:
 
 
 def test_the_function_is_learned_in_spite_of_them(models) -> None:
-    normal = fitted("normal", 100.0 + 20.0 * Y)
+    normal = fitted("normal", 100.0 + 20.0 * Y, n_chains=1)
 
     def error(model: BaNKRegressor) -> float:
         return float(np.sqrt(np.mean((model.predict(Z) - 100.0 - 20.0 * NEW_F) ** 2)))
@@ -245,7 +245,7 @@ def test_hard_targets_give_finite_numbers(noise: str, y: np.ndarray) -> None:
 
 
 def test_of_more_rows_than_learn_the_kernel_all_are_judged() -> None:
-    model = fitted("contaminated", kernel_rows=150)
+    model = fitted("contaminated", kernel_rows=150, n_chains=1)
     assert any("all was learned from 150 of 200 rows" in note for note in model.notes_)
     assert model.target_error_proba_[WRONG].min() > 0.9
     assert model.target_error_proba_[~WRONG].mean() < 0.1
@@ -269,8 +269,10 @@ def test_notes_say_where_degrees_of_freedom_are_at_their_end() -> None:
     def is_said(model: BaNKRegressor) -> bool:
         return any("degrees of freedom are as few" in note for note in model.notes_)
 
-    assert is_said(fitted("student_t", np.where(WRONG, 1000.0 * Y, Y)))
-    assert not is_said(fitted("student_t", F + 0.1 * np.random.default_rng(3).normal(size=N)))
+    one = {"n_chains": 1, "n_frequencies": 32}
+    assert is_said(fitted("student_t", np.where(WRONG, 1000.0 * Y, Y), **one))
+    y = F + 0.1 * np.random.default_rng(3).normal(size=N)
+    assert not is_said(fitted("student_t", y, **one))
 
 
 @pytest.mark.parametrize("noise", ["contaminated", "student_t"])

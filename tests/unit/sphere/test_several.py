@@ -218,7 +218,7 @@ def test_without_noise_no_draw_has_an_error() -> None:
     model = separable(make_model(40, 5, 4))
     sampler, rng = make_several(model), np.random.default_rng(1)
     state = sampler.init(rng)
-    for _ in range(300):
+    for _ in range(100):
         state, info = sampler.step(rng, state)
         assert info.n_errors == 0
 
