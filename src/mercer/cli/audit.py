@@ -121,12 +121,9 @@ def write_audit(
     if report is not None:
         from mercer.report import build_report, render, write_report
 
+        looked = Inspection(audit.names, steps=steps)
         built = build_report(
-            fitted.estimator,
-            evaluation=None,
-            provenance=provenance,
-            audit=audit,
-            inspection=Inspection(audit.names, steps=steps),
+            fitted.estimator, provenance=provenance, audit=audit, inspection=looked
         )
         write_report(report, render(built))
         session.say("report", str(report))

@@ -48,14 +48,6 @@ def run(model: Path, data: str | None, encoding: str | None, out: Path) -> None:
                 data=data, model=str(model), target=names[k],
             )  # fmt: skip
             seen[k] = its, replace(look, steps=found)
-    evaluation, inspection = seen[0]
-    report = build_report(
-        saved.estimator,
-        evaluation=evaluation,
-        provenance=provenance,
-        next_step=step or ("", ""),
-        inspection=inspection,
-        outputs=seen if len(seen) > 1 else (),
-    )
+    report = build_report(saved.estimator, provenance=provenance, next_step=step, outputs=seen)
     write_report(out, render(report))
     session.say("report", str(out))

@@ -416,12 +416,7 @@ def write_files(
             looks: Sequence[Inspection | None] = inspect() or [None] * len(scored)
             seen = [(own.evaluation, its) for own, its in zip(scored, looks, strict=True)]
             built = build_report(
-                fitted.estimator,
-                evaluation=saved.evaluation,
-                provenance=saved.provenance,
-                next_step=step or ("", ""),
-                inspection=seen[0][1],
-                outputs=seen if len(seen) > 1 else (),
+                fitted.estimator, provenance=saved.provenance, next_step=step, outputs=seen
             )
         write_report(report, render(built))
         session.say("report", str(report))

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -97,10 +96,10 @@ _HELD_OUT: Final[dict[str, _OfHeldOut]] = {
 def build_report(
     estimator: Any,
     *,
-    evaluation: AnyEvaluation | None,
+    evaluation: AnyEvaluation | None = None,
     provenance: Provenance | None,
     audit: Audit | None = None,
-    next_step: tuple[str, str] = ("", ""),
+    next_step: tuple[str, str] | None = None,
     inspection: Inspection | None = None,
     outputs: Sequence[tuple[AnyEvaluation | None, Inspection | None]] = (),
 ) -> Report:
@@ -110,16 +109,18 @@ def build_report(
     that it is not known how the model came about. With an audit, its section comes
     first, and absent scores are no lack. ``next_step`` is words and the command after them, to run
     next; shown with the scores. ``inspection`` is what was seen of rows and inputs, and the steps
-    that an audit proposes; None leaves out what needs it. Of several ``outputs`` there are an
-    evaluation and an inspection each, or None.
+    that an audit proposes; None leaves out what needs it. ``outputs`` are, in the place of both, an
+    evaluation and an inspection, or None, of each of several outputs, or of the only one.
     """
+    if len(outputs) == 1:
+        ((evaluation, inspection),) = outputs
     kind = type(estimator).__name__
     if kind not in _METHODS:
         raise UsageError(f"there is no report for {kind}, only for {', '.join(_METHODS)}")
     method, draws = _METHODS[kind], estimator.posterior_
     is_several = getattr(estimator, "n_outputs_", 1) > 1
     held_sections, held_tiles = _HELD_OUT["regression" if is_several else task_of(estimator).name]
-    names = estimator.output_names_ if any(each for each, _ in outputs) else ()
+    names = estimator.output_names_ if is_several and any(each for each, _ in outputs) else ()
     seen = list(outputs) if names else [(evaluation, inspection)]
     is_scored = audit is None or evaluation is not None
     steps = () if audit is None or inspection is None else inspection.steps
@@ -201,15 +202,7 @@ def save_report(estimator: Any, path: str | os.PathLike[str], X: Any = None, y: 
         if len(columns) != n:
             raise UsageError(f"y needs a column for each of {n} outputs")
         found = [_seen(estimator.output(k), X, own) for k, own in enumerate(columns)]
-    evaluation, inspection = found[0] if len(found) == 1 else (None, None)
-    built = build_report(
-        estimator,
-        evaluation=evaluation,
-        provenance=None,
-        inspection=inspection,
-        outputs=found if n > 1 else (),
-    )
-    write_report(Path(path), render(built))
+    write_report(path, render(build_report(estimator, provenance=None, outputs=found)))
 
 
 def _seen(estimator: Any, X: Any, y: Any) -> tuple[AnyEvaluation, Inspection]:
@@ -223,12 +216,11 @@ def _seen(estimator: Any, X: Any, y: Any) -> tuple[AnyEvaluation, Inspection]:
     return evaluation, inspect_rows(estimator, rows, known, estimator._inputs(), names)
 
 
-def _proposing(sections: tuple[Section, ...], step: tuple[str, str]) -> tuple[Section, ...]:
+def _proposing(sections: tuple[Section, ...], step: tuple[str, str] | None) -> tuple[Section, ...]:
     """Let the section of the scores, the first, end with what to run next."""
-    scores, *others = sections
-    sentence, command = step
-    if not command:
+    if step is None:
         return sections
+    (scores, *others), (sentence, command) = sections, step
     return (replace(scores, text=(*scores.text, sentence), command=command), *others)
 
 
