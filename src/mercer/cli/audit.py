@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from mercer.cli.outputs import (
     check_format,
     check_outputs,
     kept_to_this,
+    provenance_json,
     records,
     typed_words,
     write_rows,
@@ -156,7 +157,7 @@ def audit_json(
         "notes": list(provenance.notes),
         "diagnostics": estimator.diagnostics_.to_dict(),
         "seconds": fitted.seconds,
-        "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
+        "provenance": provenance_json(provenance),
         **{name: path and str(path) for name, path in written},
     }
 

@@ -50,7 +50,6 @@ from mercer.estimation.tasks import CLASSIFICATION, Task
 from mercer.models import able_models, choose_model, model_names
 from mercer.posterior.container import write_atomically
 from mercer.posterior.evaluation import (
-    HeldOut,
     compared,
     digits,
     joined,
@@ -350,7 +349,7 @@ def _best(results: Sequence[Result], metric: str) -> Result | None:
 
 def _difference(first: Result, second: Result, metric: str) -> tuple[float, float, str]:
     """Return first minus second, its standard error, rows paired, and the word of `compared`."""
-    pair = _pooled(first), _pooled(second)
+    pair = joined(first.parts), joined(second.parts)  # rows in an order that is that of all models
     found = paired_gap(*pair, metric, first.groups)
     if found is None or found[1] is None:
         gap = first.mean_and_error(metric)[0] - second.mean_and_error(metric)[0]
@@ -358,11 +357,6 @@ def _difference(first: Result, second: Result, metric: str) -> tuple[float, floa
     n_groups = None if first.groups is None else len(np.unique(first.groups))
     gap, error = found[0], found[1]
     return gap, error, compared(gap, error, n_groups)
-
-
-def _pooled(result: Result) -> HeldOut:
-    """Return the rows of all folds, in an order that is the same for all models."""
-    return joined(result.parts)
 
 
 # What `compare` compares: the models that fit the task, and the baselines.

@@ -46,10 +46,11 @@ def stoppable(checkpoint: Path | None) -> Iterator[None]:
 
 def fail(error: BaseException, *, is_debug: bool) -> int:
     """Say on standard error why a command failed, and return its exit code."""
-    if _is_closed_pipe(error):
+    if isinstance(error, OSError) and error.errno == errno.EPIPE:
         hush_output()
         return _CLOSED
-    error = _cause_of_abort(error)
+    if isinstance(error, click.Abort):  # click's wrapping of Ctrl-C
+        error = error.__cause__ or KeyboardInterrupt()
     if isinstance(error, KeyboardInterrupt):
         _end_workers()
     code, words = _code_and_words(error)
@@ -140,17 +141,6 @@ def _one_line(words: str) -> str:
 
 def _signal_number(error: BaseException) -> int:
     return int(getattr(error, "signal_number", signal.SIGINT))
-
-
-def _is_closed_pipe(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno == errno.EPIPE
-
-
-def _cause_of_abort(error: BaseException) -> BaseException:
-    """Undo click's wrapping of Ctrl-C."""
-    if isinstance(error, click.Abort):
-        return error.__cause__ or KeyboardInterrupt()
-    return error
 
 
 def _end_workers() -> None:

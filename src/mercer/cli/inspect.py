@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.cli.options import TableOptions
+from mercer.cli.outputs import provenance_json
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, plain_table, score_words
 from mercer.data.files import printable
 from mercer.data.tables import read_frame
@@ -197,15 +198,9 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
             "diagnostics": estimator.diagnostics_.to_dict(),
             "evaluation": None if evaluation is None else evaluation_json(evaluation),
             **({} if saved.table is None else outputs_json(saved.table)),
-            "provenance": None if saved.table is None else _provenance(saved),
+            "provenance": None if saved.table is None else provenance_json(saved.table.provenance),
         }
     )
-
-
-def _provenance(saved: SavedModel) -> dict[str, Any]:
-    assert saved.table is not None
-    made = saved.table.provenance
-    return {**asdict(made), "versions": dict(made.versions)}
 
 
 def _periods(estimator: Any) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -330,6 +330,11 @@ def make_provenance(
         created=datetime.date.today().isoformat(),
         versions=_versions(),
     )
+
+
+def provenance_json(made: Provenance) -> dict[str, Any]:
+    """Return it as JSON can hold it."""
+    return {**asdict(made), "versions": dict(made.versions)}
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

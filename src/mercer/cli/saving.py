@@ -6,7 +6,7 @@ import itertools
 import os
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mercer.cli.commands import cli
 from mercer.cli.fitting import Fitted, Plan
+from mercer.cli.outputs import provenance_json
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, meanings, spoken
 from mercer.data.named import is_named
 from mercer.data.row_names import RowNames
@@ -449,7 +450,7 @@ def as_json(
         "diagnostics": fitted.estimator.diagnostics_.to_dict(),
         "weights": getattr(fitted.estimator, "weights_", None),
         "seconds": fitted.seconds,
-        "provenance": {**asdict(provenance), "versions": dict(provenance.versions)},
+        "provenance": provenance_json(provenance),
         "out": None if out is None else str(out),
         "report": None if report is None else str(report),
     }

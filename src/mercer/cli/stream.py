@@ -362,7 +362,7 @@ def _begin(
     stopping: Stopping,
 ) -> tuple[_Loop, list[Line]]:
     """Wait for the first line, and put together what answers the others."""
-    reporter = Reporter(tell, lines.name, is_fatal=options.is_strict, tally=Tally())
+    reporter = Reporter(tell, lines.name, options.is_strict)
     wanted = Wanted(
         lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0,
         texts, fills_gaps=(plan.encoder or plan).missing in ("impute", "indicator"),

@@ -10,7 +10,7 @@ import functools
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -408,24 +408,19 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
+@dataclass
 class Reporter:
-    """Say what happens to rows, and count those that cannot be used.
+    """Say what happens to rows, and count those that cannot be used."""
 
-    ``tell`` takes a label and words; where ``is_fatal``, a row that cannot be used ends the stream.
-    """
-
-    def __init__(
-        self, tell: Callable[[str, str], None], source: str, *, is_fatal: bool, tally: Tally
-    ) -> None:
-        self.source = source
-        self._tell = tell
-        self.is_fatal = is_fatal
-        self.tally = tally
-        self._said: set[str] = set()
+    tell: Callable[[str, str], None]  # takes a label and words
+    source: str
+    is_fatal: bool  # whether a row that cannot be used ends the stream
+    tally: Tally = field(default_factory=Tally)
+    _said: set[str] = field(default_factory=set)
 
     def note(self, words: str) -> None:
         """Say something of all rows."""
-        self._tell("note", words)
+        self.tell("note", words)
 
     def once(self, words: str, about: str = "") -> None:
         """Say something the first time only; with ``about`` once of this."""
@@ -441,7 +436,7 @@ class Reporter:
         if self.is_fatal:
             self.tally.last_row = row.number - 1
             raise DataError(sentence)
-        self._tell("bad row", f"{sentence}; skipped")
+        self.tell("bad row", f"{sentence}; skipped")
         self.tally.last_row = max(self.tally.last_row, row.number)
         return {**named(row), "error": words}
 
