@@ -3,14 +3,14 @@
 A pass over the rows is cut into aligned runs of 2^k blocks, a task each; what tasks return is added
 on the workers in the order of `mercer.numerics.sums.PairwiseSum`. So a sum has the same bits for
 any number of workers and any k, and as in one process. Nothing as long as there are rows comes
-back from a pass; who asks a source for its blocks, as judging targets does, has them come by.
+back from a pass; who asks a source for its blocks, as ordered classes and counts that are learned
+from all rows do, has them come by.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
-import operator
 import os
 import platform
 import time
@@ -33,7 +33,7 @@ from mercer.data.opening import Learner, Read, encode_piece
 from mercer.data.source import ArrayRows, FileRows, Part, RowSource, Work, check_array
 from mercer.errors import INSTALL, ClusterError, DataError, MercerError, StorageError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
-from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, aligned_runs
+from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, aligned_runs, plus
 
 Array = NDArray[np.float64]
 
@@ -208,10 +208,10 @@ class ClusterRows(RowSource):
         """Runs are of at most 2 to this power of blocks."""
         return 62
 
-    def total(self, add: Work, check: Callable[[], None] = lambda: None) -> Any:
+    def total(self, add: Work, check: Callable[[], None] = lambda: None, plus: Plus = plus) -> Any:
         """Make one pass on the workers, which also add what its runs return: see `RowSource`."""
         client = _client(self.scheduler)
-        total = PairwiseSum(lambda a, b: client.submit(_plus, a, b, pure=False))
+        total = PairwiseSum(lambda a, b: client.submit(plus, a, b, pure=False))
         with _telling(self.scheduler, self.name):
             for level, future in self._submitted(client, add, ROWS_PER_TERM):
                 total.add(future, level)
@@ -358,11 +358,6 @@ def _work_on(work: Work, source: Any, start: int, stop: int, rows_per_block: int
 
 def _same(value: Any) -> Any:
     return value
-
-
-def _plus(a: Any, b: Any) -> Any:
-    """Add arrays, or tuples of them one by one."""
-    return tuple(map(_plus, a, b)) if isinstance(a, tuple) else operator.add(a, b)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

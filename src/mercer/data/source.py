@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from mercer.data.files import Stamp, changed, nearest, place, printable, quoted, reading
 from mercer.data.frame import index_column, refuse_twins
 from mercer.errors import DataError, MercerError, UsageError
-from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus
+from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, plus
 
 if TYPE_CHECKING:
     from mercer.data.encoding import Encoder
@@ -234,7 +234,7 @@ class RowSource(ABC):
         start, stop = first * rows_per_block, min(last * rows_per_block, self.n_rows)
         return regroup(self._read(start, stop), rows_per_block, stop - start)
 
-    def total(self, add: Work, check: Callable[[], None] = lambda: None) -> Any:
+    def total(self, add: Work, check: Callable[[], None] = lambda: None, plus: Plus = plus) -> Any:
         """Make one pass over all rows, of which only a sum is kept.
 
         Parameters
@@ -246,6 +246,8 @@ class RowSource(ABC):
             block to block in that order.
         check : callable
             Called every now and then; what it raises ends the pass.
+        plus : callable
+            Adds two results; arrays, or tuples of them one by one, by default.
 
         Returns
         -------
@@ -317,7 +319,9 @@ class RowSource(ABC):
             return np.empty((0, self.n_columns))
         if chosen[0] < 0 or chosen[-1] >= self.n_rows or (np.diff(chosen) < 0).any():
             raise UsageError(f"rows must be ascending positions among the {self.n_rows} rows")
-        return np.concatenate(self.each(functools.partial(_take, chosen), ROWS_PER_TERM, chosen))
+        return np.concatenate(
+            self.each(functools.partial(take_rows, chosen), ROWS_PER_TERM, chosen)
+        )
 
     def digest(self) -> str:
         """Sum the contents: the same for equal numbers, whatever holds them.
@@ -432,7 +436,7 @@ def _count(at: int, most: int, position: int, blocks: Iterator[Array]) -> Counte
     return total
 
 
-def _take(rows: NDArray[np.int64], position: int, blocks: Iterable[Array]) -> Array:
+def take_rows(rows: NDArray[np.int64], position: int, blocks: Iterable[Array]) -> Array:
     """Take those of the rows that are in the blocks, the first at a position among all."""
     taken = []
     for block in blocks:

@@ -18,6 +18,11 @@ ROWS_PER_TERM = 16384
 Plus = Callable[[Any, Any], Any]
 
 
+def plus(a: Any, b: Any) -> Any:
+    """Add arrays, or tuples of them one by one."""
+    return tuple(map(plus, a, b)) if isinstance(a, tuple) else operator.add(a, b)
+
+
 class PairwiseSum:
     """A sum in pairs; ``plus`` adds two terms, by default arrays, the first in place."""
 

@@ -610,7 +610,7 @@ _LARGEST_COUNT = 1e12
 
 def _counts(table: Table) -> NDArray[np.float64]:
     """Return the targets; a `DataError` names the place of the first that is no count."""
-    y = table.targets()
+    y = table.targets(np.arange(table.n_rows))
     is_count = (y >= 0.0) & (y <= _LARGEST_COUNT) & (y == np.rint(y))
     if not is_count.all():
         row = int(np.argmin(is_count))

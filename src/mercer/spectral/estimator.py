@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partition
 from mercer.estimation.model_file import ModelParts
@@ -275,7 +276,8 @@ class BaNKRegressor(FunctionRegressor):
     dispersion_ : float
         Posterior mean of r, of counts only.
     target_error_proba_ : ndarray of shape (n,)
-        Probability that each target is wrong; this and the next with "contaminated" noise only.
+        Probability that each target is wrong; this and the next with "contaminated" noise only. Of
+        more than 10^6 rows that are not in memory, those likeliest wrong; `row_names_` names them.
     expected_target_, expected_target_std_ : ndarray of shape (n,)
         Mean and standard deviation of a right target of each row, given the targets of the others.
     contamination_rate_ : float
@@ -452,7 +454,11 @@ class BaNKRegressor(FunctionRegressor):
         self._put(result)
         self.output_names_ = names
         if result.judged is not None:
-            self._set_errors(*result.judged, self._row_names(result.n_rows))
+            targets, laws, where = result.judged
+            called = self._row_names(len(where))
+            if len(where) < result.n_rows:
+                called = RowNames("positions", where, (), np.zeros_like(where))
+            self._set_errors(targets, laws, called)
         self._warn_of_convergence()
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -80,6 +80,8 @@ from mercer.spectral.settings import (
 )
 
 Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+Blocks = Iterator[tuple[Array, Array]]  # inputs and targets
 
 ROWS_OF_START = 2000
 FIRST_STEP = 0.5
@@ -189,11 +191,17 @@ def sample_long_enough(
 
 def noise_range(rows: TrainingRows, draws: Draws) -> Array:
     """Least and most log variance of heteroscedastic noise of each draw among rows, (..., 2)."""
-    V, coef = draws.flat("noise_frequencies")[0], draws.variables["noise_coef"]
+    ends = functools.partial(
+        _noise_ends, draws.flat("noise_frequencies")[0], draws.variables["noise_coef"]
+    )
     with one_blas_thread():
-        blocks = (log_variances(V, coef, X) for X, _ in rows.blocks())
-        ends = np.array([(g.min(axis=-1), g.max(axis=-1)) for g in blocks])
-    return np.stack([ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)], axis=-1)
+        return np.asarray(rows.total(ends, plus=np.minimum) * (1.0, -1.0))
+
+
+def _noise_ends(V: Array, coef: Array, position: int, blocks: Blocks) -> Array:
+    logs = (log_variances(V, coef, X) for X, _ in blocks)
+    ends = [np.stack([g.min(axis=-1), -g.max(axis=-1)], axis=-1) for g in logs]
+    return np.asarray(np.min(ends, axis=0))
 
 
 def few_rows(
@@ -262,7 +270,6 @@ def make_probe(X: Array, has_linear_part: bool) -> Probe:
 # sums at first, so that both sets of coefficients can be scored on rows that neither has seen;
 # then they are added.
 
-Positions = NDArray[np.int64]
 
 _CHECK_ROWS = 5000
 N_DEVIATIONS = 64  # draws of the coefficients for each of the few completed draws
@@ -441,13 +448,13 @@ class SpectralResult(ABC, Generic[Functions]):
 class Result(SpectralResult[FunctionDraws]):
     """A fit of numbers, with mean and standard deviation of the training targets.
 
-    Of contaminated noise also the targets as they were given and what is said of them. Of several
-    outputs both are (q,).
+    Of contaminated noise also the targets as they were given, what is said of them, and positions
+    of their rows. Of several outputs both are (q,).
     """
 
     target_centre: Any
     target_scale: Any
-    judged: tuple[Array, TargetLaws] | None = None
+    judged: tuple[Array, TargetLaws, Positions] | None = None
 
     def _own_attributes(self) -> dict[str, Any]:
         found = {"target_centre_": self.target_centre, "target_scale_": self.target_scale}
@@ -510,7 +517,8 @@ def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: flo
         shared["notes"] = (*shared["notes"], _APART.format(unlike))
     if settings.noise == "contaminated":
         rows = table.rows(shared["standardizer"], target, settings.linear_part)
-        judged = table.targets(), _judged(rows, model.kernel_rows, shared, options)
+        where, laws = _judged(rows, model.kernel_rows, shared, options)
+        judged = table.targets(where), laws, where
     return Result(**shared, target_centre=target.centre, target_scale=target.scale, judged=judged)
 
 
@@ -519,26 +527,58 @@ _MOST_JUDGED, _FEWEST_DRAWS = 20_000_000, 20
 _HASTY = "out of time (max_seconds): {} rows were judged by {} draws only"
 
 
+#: Rows that are not in memory are named as wrong up to this many: the most probable.
+_MOST_NAMED = 1_000_000
+_NAMED = "of {} rows those {} are named whose targets are the most probably wrong"
+
+
+# Positions of rows, ascending, and (3, m), as of `TargetLaws`, what is said of their targets.
+_Judgements = tuple[Positions, Array]
+
+
+def _likeliest(most: int, judged: _Judgements, later: _Judgements) -> _Judgements:
+    """Put together, and keep as many at most as are the likeliest to be wrong."""
+    rows, laws = np.append(judged[0], later[0]), np.hstack([judged[1], later[1]])
+    kept = np.sort(np.lexsort((rows, -laws[0]))[:most])
+    return rows[kept], laws[:, kept]
+
+
+def _judge(
+    functions: FunctionDraws,
+    fitted: Positions | None,
+    n_draws: int,
+    join: Callable[[_Judgements, _Judgements], _Judgements],
+    position: int,
+    blocks: Blocks,
+) -> _Judgements:
+    """Judge rows, of which those ``fitted``, or all, had a part in the draws."""
+    found = np.empty(0, np.int64), np.empty((3, 0))
+    for X, y in blocks:
+        rows = np.arange(position, position + len(y))
+        is_fitted = np.ones(len(y), bool) if fitted is None else np.isin(rows, fitted)
+        laws = target_laws(functions, X, y, is_fitted, n_draws)
+        found = join(found, (rows, np.array([laws.wrong, laws.mean, laws.std])))
+        position += len(y)
+    return found
+
+
 def _judged(
     rows: TrainingRows, kernel_rows: int | None, shared: dict[str, Any], options: RunOptions
-) -> TargetLaws:
-    """Say of the target of each row how probably it is wrong."""
-    is_fitted = np.zeros(rows.n_rows, dtype=bool)
-    is_fitted[_subset(rows.n_rows, kernel_rows or rows.n_rows, options.entropy)] = True
-    found, begin, n_hasty = [], 0, 0
-    most = max(min(DRAWS_THAT_JUDGE, _MOST_JUDGED // rows.n_rows), _FEWEST_DRAWS)
-    for X, y in rows.blocks():
-        own, late = is_fitted[begin : begin + len(y)], is_late(options.deadline)
-        n_hasty += len(y) * late
-        n_draws = _FEWEST_DRAWS if late else most
-        found.append(target_laws(shared["functions"], X, y, own, n_draws))
-        begin += len(y)
-    if n_hasty and most > _FEWEST_DRAWS:
-        shared["notes"] = (*shared["notes"], _HASTY.format(n_hasty, _FEWEST_DRAWS))
-    wrong, mean, std = (
-        np.concatenate([getattr(each, name) for each in found]) for name in ("wrong", "mean", "std")
-    )
-    return TargetLaws(wrong, mean, std)
+) -> tuple[Positions, TargetLaws]:
+    """Say how probably targets are wrong, and of which rows."""
+    n, late = rows.n_rows, is_late(options.deadline)
+    n_draws = max(min(DRAWS_THAT_JUDGE, _MOST_JUDGED // n), _FEWEST_DRAWS)
+    if late and n_draws > _FEWEST_DRAWS:
+        n_draws = _FEWEST_DRAWS
+        shared["notes"] = (*shared["notes"], _HASTY.format(n, n_draws))
+    most = n if isinstance(rows, MemoryRows) else _MOST_NAMED
+    if n > most:
+        shared["notes"] = (*shared["notes"], _NAMED.format(n, most))
+    fitted = None if kernel_rows is None else _subset(n, kernel_rows, options.entropy)
+    join = functools.partial(_likeliest, most)
+    judge = functools.partial(_judge, shared["functions"], fitted, n_draws, join)
+    chosen, found = rows.total(judge, plus=join)
+    return chosen, TargetLaws(*found)
 
 
 def _subset(n_rows: int, limit: int, entropy: int) -> Positions:

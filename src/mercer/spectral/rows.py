@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from mercer.data.source import RowSource
+from mercer.data.source import RowSource, take_rows
 from mercer.errors import DataError, RowsError
 from mercer.estimation.standardize import Standardizer
 from mercer.features.device import Device, check_device, feature_products
 from mercer.features.products import Products, fill_features, symmetric
-from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum
+from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, plus
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.signals import check_stop, is_late
 
@@ -148,8 +148,14 @@ class TrainingRows(ABC):
         left_out: NDArray[np.int64] = _NO_ROWS,
     ) -> tuple[Any, ...]:
         """Make sums, and return what they are over all rows but some: one pass."""
-        blocks = _in_time(self.blocks(), deadline)
-        return _add_all(makers, self.has_linear_part, left_out, 0, blocks)
+        add = functools.partial(_add_all, tuple(makers), self.has_linear_part, left_out)
+        return tuple(self.total(add, deadline))
+
+    def total(
+        self, add: Callable[..., Any], deadline: float | None = None, plus: Plus = plus
+    ) -> Any:
+        """Add where the rows are what is made of (position of the first row, blocks): one pass."""
+        return add(0, _in_time(self.blocks(), deadline))
 
 
 def _columns(has_linear_part: bool, X: Array, y: Array) -> Array:
@@ -186,17 +192,15 @@ def _add_all(
 
 
 def _add_stored(
-    makers: Sequence[Callable[[], RowSum]],
-    has_linear_part: bool,
-    left_out: NDArray[np.int64],
+    add: Callable[..., Any],
     standardizer: Standardizer,
     target: TargetTransform,
     position: int,
     blocks: Iterable[Array],
-) -> tuple[Any, ...]:
+) -> Any:
     """Add blocks of a source: inputs, then the target, as they are given."""
-    standardized = ((standardizer.transform(b[:, :-1]), target.transform(b[:, -1])) for b in blocks)
-    return _add_all(makers, has_linear_part, left_out, position, standardized)
+    each = ((standardizer.transform(b[:, :-1]), target.transform(b[:, -1])) for b in blocks)
+    return add(position, each)
 
 
 def _in_time(blocks: Iterable[Block], deadline: float | None) -> Iterator[Block]:
@@ -277,17 +281,12 @@ class StoredRows(TrainingRows):
         """Read some rows of the source, in one pass."""
         return self._standardized(self.source.take(chosen))
 
-    def sums(
-        self,
-        makers: Sequence[Callable[[], RowSum]],
-        deadline: float | None = None,
-        left_out: NDArray[np.int64] = _NO_ROWS,
-    ) -> tuple[Any, ...]:
-        """Make and add up the sums where the rows are."""
-        given = (tuple(makers), self.has_linear_part, left_out, self.standardizer, self.target)
-        add = functools.partial(_add_stored, *given)
-        check = functools.partial(_check_time, deadline)
-        return tuple(self.source.total(add, check))
+    def total(
+        self, add: Callable[..., Any], deadline: float | None = None, plus: Plus = plus
+    ) -> Any:
+        """Let the source, or workers that share its rows, add."""
+        add = functools.partial(_add_stored, add, self.standardizer, self.target)
+        return self.source.total(add, functools.partial(_check_time, deadline), plus)
 
     def _standardized(self, block: Array) -> tuple[Array, Array]:
         return self.standardizer.transform(block[:, :-1]), self.target.transform(block[:, -1])
@@ -698,8 +697,8 @@ class Table(ABC):
         """Return the values of the target, ascending, ``most`` at most, and their frequencies."""
 
     @abstractmethod
-    def targets(self) -> Array:
-        """All targets as they are given, shape (n,), or (n, q) of several outputs."""
+    def targets(self, chosen: NDArray[np.int64]) -> Array:
+        """Targets of some rows as they are given, by ascending position."""
 
     @abstractmethod
     def refusal(self, row: int, words: str) -> DataError:
@@ -737,8 +736,8 @@ class _Arrays(Table):
         _check_few(len(values), most)
         return values, counts.astype(np.int64)
 
-    def targets(self) -> Array:
-        return self.y
+    def targets(self, chosen: NDArray[np.int64]) -> Array:
+        return self.y[chosen]
 
     def refusal(self, row: int, words: str) -> DataError:
         return RowsError([row], words)
@@ -773,14 +772,21 @@ class _Stored(Table):
         _check_few(len(found), most)
         return np.array(list(found)), np.array(list(found.values()))
 
-    def targets(self) -> Array:
-        return np.concatenate([block[:, -1] for block in self.source.blocks(ROWS_PER_TERM)])
+    def targets(self, chosen: NDArray[np.int64]) -> Array:
+        take = functools.partial(_take_targets, chosen)
+        return np.concatenate(self.source.each(take, ROWS_PER_TERM, chosen))
 
     def refusal(self, row: int, words: str) -> DataError:
         return DataError(f"{self.source.place(row, self.source.names[-1])}{words}")
 
     def digest(self) -> str:
         return self.source.digest()
+
+
+def _take_targets(
+    chosen: NDArray[np.int64], position: int, blocks: Iterable[Array]
+) -> NDArray[np.float64]:
+    return take_rows(chosen, position, (block[:, -1] for block in blocks))
 
 
 def _check_few(n_classes: int, most: int) -> None:

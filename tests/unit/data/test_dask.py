@@ -228,6 +228,26 @@ def test_dist_5_sweeps_over_all_rows_have_the_bits_of_one_process(
         np.testing.assert_array_equal(several.target_error_proba_, one.target_error_proba_)
 
 
+@pytest.mark.parametrize(
+    "noise", ["contaminated", pytest.param("heteroscedastic", marks=pytest.mark.slow)]
+)
+def test_no_row_comes_by_where_noise_is_learned(
+    two_workers: Any, monkeypatch: pytest.MonkeyPatch, noise: str
+) -> None:
+    monkeypatch.setattr(spectral_fitting, "_ROWS_OF_SCALES", 200)
+    given = {"noise": noise, "kernel_rows": 200 if noise == "contaminated" else None, "n_chains": 1}
+    X = as_array()[:40_000]
+    expected = fitted(mercer.data.open(ROWS[:40_000]), "x2", **given)
+    monkeypatch.setattr(RowSource, "blocks", None)  # of this process
+    found = fitted(X[:, :2], X[:, 2], **given)
+    assert bits(found) == bits(expected)
+    if noise == "contaminated":
+        np.testing.assert_array_equal(found.target_error_proba_, expected.target_error_proba_)
+    else:
+        ends = [each.posterior_.flat("noise_range") for each in (found, expected)]
+        np.testing.assert_array_equal(*ends)
+
+
 def test_dist_5_chains_on_the_workers_that_hold_the_rows(
     two_workers: Any, folder: Path, far_fewer_rows_in_memory: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 
 import mercer
+import mercer.data
 from mercer.errors import DataError, UsageError
 from mercer.posterior.labels import TargetAudit, audit_of
 from mercer.posterior.predictive import StudentMixture
@@ -249,6 +251,22 @@ def test_of_more_rows_than_learn_the_kernel_all_are_judged() -> None:
     assert any("all was learned from 150 of 200 rows" in note for note in model.notes_)
     assert model.target_error_proba_[WRONG].min() > 0.9
     assert model.target_error_proba_[~WRONG].mean() < 0.1
+
+
+def test_of_many_rows_on_a_disk_those_are_named_that_are_likeliest_wrong(monkeypatch) -> None:
+    rows = mercer.data.open(np.column_stack([X, Y]))
+    model = fitted("contaminated", n_draws=10, n_warmup=5, n_chains=1)
+    whole = clone(model).fit(rows, rows.names[-1])
+    np.testing.assert_array_equal(whole.row_names_.number, np.arange(N))
+    monkeypatch.setattr(fitting, "_MOST_NAMED", 9)
+    few = clone(model).fit(rows, rows.names[-1])
+    at = few.row_names_.number
+    proba = whole.target_error_proba_
+    np.testing.assert_array_equal(np.sort(proba)[-9:], np.sort(proba[at]))
+    assert (np.diff(at) > 0).all()
+    for name in ("target_error_proba_", "expected_target_", "expected_target_std_", "recorded_"):
+        np.testing.assert_array_equal(getattr(few, name), getattr(whole, name)[at])
+    assert any("of 200 rows those 9 are named" in note for note in few.notes_)
 
 
 def test_many_rows_and_late_ones_are_judged_by_fewer_draws(monkeypatch) -> None:
