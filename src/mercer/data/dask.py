@@ -47,10 +47,12 @@ _RUNS_PER_THREAD = 4
 # The most bytes of rows that one task is given, where rows lie in the memory of workers.
 _BYTES_PER_RUN = 2**26
 # Of clusters that are started here. By default each process looks at its own threads 100 times a
-# second, for a dashboard that nobody sees, which takes 3 % of a core; and workers give each block
-# of rows back to the system and ask for it anew, at up to a quarter of a pass with few frequencies.
+# second, for a dashboard that nobody sees, which takes 3 % of a core, and at the memory of workers
+# 10 times, half of what is left while nothing happens; and workers give each block of rows back to
+# the system and ask for it anew, at up to a quarter of a pass with few frequencies.
 _OWN_CLUSTER = {
     "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "500ms",
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
@@ -254,7 +256,7 @@ class ClusterRows(RowSource):
 
 def _results(client: Any, futures: Any, check: Callable[[], None] = lambda: None) -> list[Any]:
     """Wait for tasks; what `check` raises cancels them."""
-    alone_since: float | None = None
+    alone_since, looked = None, time.monotonic()
     results = []
     try:
         _make_room()
@@ -265,7 +267,8 @@ def _results(client: Any, futures: Any, check: Callable[[], None] = lambda: None
                     results.append(future.result(timeout=_TICK))
                     break
                 except TimeoutError:
-                    alone_since = _look(client, alone_since)
+                    if time.monotonic() - looked > PATIENCE / 6.0:  # it asks the scheduler
+                        alone_since, looked = _look(client, alone_since), time.monotonic()
     except BaseException:
         with suppress(Exception):
             client.cancel(futures)

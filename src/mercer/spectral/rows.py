@@ -28,6 +28,7 @@ from mercer.sampling.signals import check_stop, is_late
 
 Array = NDArray[np.float64]
 Block = TypeVar("Block")
+Add = Callable[..., Any]  # (position of the first row, blocks of inputs and targets) -> their sum
 
 
 class TargetTransform(Protocol):
@@ -151,10 +152,8 @@ class TrainingRows(ABC):
         add = functools.partial(_add_all, tuple(makers), self.has_linear_part, left_out)
         return tuple(self.total(add, deadline))
 
-    def total(
-        self, add: Callable[..., Any], deadline: float | None = None, plus: Plus = plus
-    ) -> Any:
-        """Add where the rows are what is made of (position of the first row, blocks): one pass."""
+    def total(self, add: Add, deadline: float | None = None, plus: Plus = plus) -> Any:
+        """Make one pass over the rows where they are."""
         return add(0, _in_time(self.blocks(), deadline))
 
 
@@ -281,9 +280,7 @@ class StoredRows(TrainingRows):
         """Read some rows of the source, in one pass."""
         return self._standardized(self.source.take(chosen))
 
-    def total(
-        self, add: Callable[..., Any], deadline: float | None = None, plus: Plus = plus
-    ) -> Any:
+    def total(self, add: Add, deadline: float | None = None, plus: Plus = plus) -> Any:
         """Let the source, or workers that share its rows, add."""
         add = functools.partial(_add_stored, add, self.standardizer, self.target)
         return self.source.total(add, functools.partial(_check_time, deadline), plus)

@@ -84,16 +84,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _of_a_worker() -> tuple[bool, str | None]:
+def _of_a_worker() -> tuple[bool, str, str | None]:
     import dask
 
     is_profiled = bool(dask.config.get("distributed.worker.profile.enabled"))
-    return is_profiled, os.environ.get("MALLOC_MMAP_THRESHOLD_")
+    looks = str(dask.config.get("distributed.worker.memory.monitor-interval"))
+    return is_profiled, looks, os.environ.get("MALLOC_MMAP_THRESHOLD_")
 
 
 def test_own_workers_do_nothing_beside(two_workers) -> None:
     """No profile for a dashboard that is off; memory of a block is kept for the next."""
-    assert set(two_workers.run(_of_a_worker).values()) == {(False, str(2**25))}
+    assert set(two_workers.run(_of_a_worker).values()) == {(False, "500ms", str(2**25))}
 
 
 def as_array(chunks: int = 17_001) -> Any:
