@@ -10,6 +10,7 @@ from scipy.special import log_expit
 
 from mercer.basis.class_filter import ClassParticles, ClassPrior, Labels
 from mercer.basis.class_loops import (
+    _fill_white,
     _log_likelihood,
     admit,
     eliminate_mean,
@@ -127,3 +128,17 @@ def test_a_log_likelihood_is_that_of_scipy() -> None:
     for n in (1, 511, 512, 513, len(f)):
         found = _log_likelihood(Labels(sign, np.zeros(0)), n, f)
         assert found == pytest.approx(log_expit(sign * f)[:n].sum(), rel=1e-14)
+
+
+def test_a_product_does_not_depend_on_where_its_arrays_lie() -> None:
+    """A sum that is added up in memory is taken in another order where its neighbours may be it."""
+    rng, P, p = np.random.default_rng(0), 53, 49
+    U, beta, room, found = rng.normal(size=(P, P)), rng.normal(size=P), np.empty(4000), set()
+    for gap in range(40):
+        z = room[:p]
+        there = room[p + gap : p + gap + P * P].reshape(P, P)
+        there[:] = U
+        _fill_white(there, p, beta, z)
+        found.add(z.tobytes())
+    assert len(found) == 1
+    np.testing.assert_allclose(z, np.triu(U)[:p, :p] @ beta[:p], atol=1e-12)

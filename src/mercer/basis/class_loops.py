@@ -227,9 +227,10 @@ def _precision(prior, scale, j):
 def _fill_white(U, p, beta, z):
     """Write z = U beta."""
     for i in range(p):
-        z[i] = 0.0
+        total = 0.0  # in a register: added up in memory, the order depends on where arrays lie
         for j in range(i, p):
-            z[i] += U[i, j] * beta[j]
+            total += U[i, j] * beta[j]
+        z[i] = total
 
 
 @compiled(nogil=True, error_model="numpy")

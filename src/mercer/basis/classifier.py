@@ -291,12 +291,8 @@ def predict_then_learn(
             learner.learn(X[rows], labels[rows], see)
             continue
         running = learner.release(see)
-        n_centres, Z = model.n_centres_, running.standardise(X[rows])
-        if level is None:
-            said += [(row, math.nan, n_centres) for row in running.proba(Z)]
-        else:
-            for z in Z:
-                note(running.sticks.look(running.state, z))
+        for z in running.standardise(X[rows]):  # one by one: last digits are not of how many come
+            note(running.sticks.look(running.state, z))
     learner.release(see)
     m = len(is_known)  # those before had been held back
     proba, log_density, n_centres = (np.array(each) for each in zip(*said[-m:], strict=True))

@@ -373,3 +373,17 @@ OF_WAITING = {
 def test_f8_rows_held_back(tmp_path: Path) -> None:
     little().partial_fit(X[:6], Y[:6], CLASSES).save(tmp_path / "m.mercer")
     assert taken(tmp_path / "m.mercer", tmp_path, OF_WAITING) == []
+
+
+def test_rows_without_a_class_are_predicted_alike_one_by_one_and_together() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, "a", "b").astype(object)
+    y[50:][rng.random(100) < 0.3] = None
+    found = []
+    for size in (100, 1):
+        model = SequentialKernelClassifier(n_particles=64, random_state=0)
+        model.prequential(X[:50], y[:50])  # fixes the scales
+        said = [model.prequential(X[i : i + size], y[i : i + size]) for i in range(50, 150, size)]
+        found.append(np.concatenate([each.proba for each in said]))
+    np.testing.assert_array_equal(*found)
