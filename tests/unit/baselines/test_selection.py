@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 
 from mercer import baselines
 from mercer.baselines.paths import NormalEquations, cross_validate
-from mercer.baselines.peers import CalibratedSVC
+from mercer.baselines.peers import CalibratedSVC, PenalisedRegression
 from mercer.errors import NumericalError, UsageError
 
 RNG = np.random.default_rng(21)
@@ -71,6 +71,20 @@ def test_scores_are_calibrated_by_whole_groups() -> None:
     for each in (np.zeros(200), y):  # groups that cannot be left out
         again = CalibratedSVC().fit(X, y, each.astype(np.int64)).predict_proba(new)
         np.testing.assert_array_equal(again, alone)
+
+
+def test_the_penalty_of_ridge_regression_is_chosen_by_whole_groups() -> None:
+    """Inputs that name the group: a row that is left out is told by the others of its group."""
+    rng = np.random.default_rng(5)
+    groups = np.repeat(np.arange(30), 5)
+    X = np.eye(30)[groups] + 0.01 * rng.standard_normal((150, 30))
+    y = rng.standard_normal(30)[groups] + 0.1 * rng.standard_normal(150)
+    found = [
+        PenalisedRegression().fit(X, y, each).model_[-1].alpha_
+        for each in (None, np.zeros(150), groups)
+    ]
+    assert found[0] == found[1]
+    assert found[2] > 100.0 * found[0]
 
 
 SMALL = {"n_features": 32, "random_state": 0, "n_folds": 4}
