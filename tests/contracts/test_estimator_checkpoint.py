@@ -106,11 +106,13 @@ def watch(monkeypatch: pytest.MonkeyPatch):
     return start
 
 
+SLOW = pytest.mark.slow
 RUNS = [
     (gp, {"inference": "hmc", **LONG}),
     (gp, {"inference": "nuts", **LONG}),
     (process, {"inference": "hmc", **LONG}),
-    (process, {"inference": "nuts", "kernel": "matern32", **LONG}),
+    # The second tier has what differs from another here in one part of the model alone.
+    pytest.param(process, {"inference": "nuts", "kernel": "matern32", **LONG}, marks=SLOW),
     (sphere, LONG),
     (sphere, {"sampler": "lines", **LONGER}),
     (sphere, {"sampler": "great_circle", **LONGER}),
@@ -124,9 +126,10 @@ RUNS = [
     (spectral_classes, LONGER),
     (spectral_classes, {"sampler": "joint", **LONGER}),
     (spectral_classes, {"ordered": True, **LONGER}),
-    (
+    pytest.param(
         spectral_classes,
         {"proposals": "prior", "base_measure": "full", "concentration": "learn", **LONGER},
+        marks=SLOW,
     ),
 ]
 

@@ -81,11 +81,13 @@ def test_kgs_11_expected_rates(n_classes: int) -> None:
         assert expected == pytest.approx(grid.posterior(e, n) @ grid.q, rel=1e-9)
 
 
-def rate_distance(noise, e: int, n: int, prior: tuple[float, float]) -> float:
-    """DKW distance of 20 000 draws of the rate, given e errors, to the grid's posterior."""
+def rate_distance(
+    noise, e: int, n: int, prior: tuple[float, float], n_draws: int = 20_000
+) -> float:
+    """DKW distance of draws of the rate, given e errors, to the grid's posterior."""
     grid = RateGrid.of(prior, noise.n_classes)
     cumulative = np.cumsum(grid.posterior(e, n))
-    draws = noise.draw_rates(np.random.default_rng(4), np.full((20_000, 1), e))[:, 0]
+    draws = noise.draw_rates(np.random.default_rng(4), np.full((n_draws, 1), e))[:, 0]
     assert ((draws > 0.0) & (draws <= (noise.n_classes - 1) / noise.n_classes)).all()
     return dkw_distance(draws, lambda q: np.interp(q, grid.q, cumulative))
 
@@ -95,12 +97,13 @@ def rate_distance(noise, e: int, n: int, prior: tuple[float, float]) -> float:
 CASES = [(0, 10, 2), (3, 10, 2), (10, 10, 2), (600, 1000, 2), (1990, 2000, 2), (700, 1000, 3)]
 
 
-def test_kgs_11_draws_of_the_rate() -> None:
+@pytest.mark.parametrize("n_draws", tiers(5_000, 20_000))
+def test_kgs_11_draws_of_the_rate(n_draws: int) -> None:
     """False alarm 1e-6 over the family."""
     prior = (1.0, 3.0)
     for e, n, n_classes in CASES:
-        distance = rate_distance(learned_rate(prior, n, n_classes), e, n, prior)
-        assert distance < dkw_limit(20_000, len(CASES))
+        distance = rate_distance(learned_rate(prior, n, n_classes), e, n, prior, n_draws)
+        assert distance < dkw_limit(n_draws, len(CASES))
 
 
 def test_kgs_11_draws_see_one_error_left_out() -> None:
