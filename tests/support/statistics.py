@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,3 +57,13 @@ def few_first(cases: Iterable[Any], *first: Any) -> list:
     assert set(first) <= set(names)
     slow = [pytest.mark.slow]
     return [pytest.param(name, marks=[] if name in first else slow, id=str(name)) for name in names]
+
+
+def pairs_first(rows: Mapping[str, Any], columns: Mapping[str, Any]) -> list:
+    """All pairs; in the first tier as few as hold each row and each column, the others slow."""
+    n, found = min(len(rows), len(columns)), []
+    for i, (row, one) in enumerate(rows.items()):
+        for j, (column, other) in enumerate(columns.items()):
+            marks = [] if i % n == j % n and (i < n or j < n) else [pytest.mark.slow]
+            found.append(pytest.param(one, other, marks=marks, id=f"{row}-{column}"))
+    return found

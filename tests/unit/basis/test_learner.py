@@ -9,6 +9,7 @@ import pytest
 
 from mercer.errors import MercerWarning
 from support.basis_streams import STREAMS, bits, make_stream, small
+from support.statistics import pairs_first
 
 X, Y = make_stream()
 CUTS = {
@@ -20,8 +21,7 @@ CUTS = {
 }
 
 
-@pytest.mark.parametrize("own", STREAMS.values(), ids=STREAMS)
-@pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize(("own", "cuts"), pairs_first(STREAMS, CUTS))
 def test_how_rows_are_cut_into_calls_does_not_matter(own: dict, cuts: list[int]) -> None:
     whole = small(**own).partial_fit(X, Y)
     cut, scores = small(**own), []
@@ -76,11 +76,14 @@ BAD_ROWS = {
 }
 
 
-@pytest.mark.parametrize(("x", "y", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
-@pytest.mark.parametrize("n_learned", [0, 5, 30])
-@pytest.mark.parametrize("call", ["partial_fit", "prequential"])
-def test_a_bad_row_is_named_and_nothing_is_learned(call, n_learned, x, y, message) -> None:
-    model = small()
+CALLS = {
+    f"{call} after {n}": (call, n) for call in ("partial_fit", "prequential") for n in (0, 5, 30)
+}
+
+
+@pytest.mark.parametrize(("called", "bad"), pairs_first(CALLS, BAD_ROWS))
+def test_a_bad_row_is_named_and_nothing_is_learned(called, bad) -> None:
+    (call, n_learned), (x, y, message), model = called, bad, small()
     if n_learned:
         model.partial_fit(X[:n_learned], Y[:n_learned])
         before, scores = bits(model), list(model._last_densities)

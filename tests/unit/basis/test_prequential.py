@@ -8,12 +8,12 @@ import pytest
 from mercer.errors import UsageError
 from mercer.posterior.diagnostics import effective_sample_size
 from support.basis_streams import STREAMS, bits, make_stream, small
+from support.statistics import pairs_first
 
 X, Y = make_stream(40)
 
 
-@pytest.mark.parametrize("own", STREAMS.values(), ids=STREAMS)
-@pytest.mark.parametrize("n_before", [0, 4, 20])
+@pytest.mark.parametrize(("own", "n_before"), pairs_first(STREAMS, {str(n): n for n in (0, 4, 20)}))
 def test_it_learns_as_partial_fit_does(own: dict, n_before: int) -> None:
     told, learned = small(**own), small(**own)
     if n_before:

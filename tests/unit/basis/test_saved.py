@@ -14,12 +14,14 @@ from mercer.basis.filter import Filter
 from mercer.posterior.container import read_container
 from support.basis_streams import STREAMS, bits, make_stream, small
 from support.mangled import Change, set_array, set_field, taken
+from support.statistics import pairs_first
 
 X, Y = make_stream()
 
 
-@pytest.mark.parametrize("own", STREAMS.values(), ids=STREAMS)
-@pytest.mark.parametrize("n_before", [4, 10, 37, 60])
+@pytest.mark.parametrize(
+    ("own", "n_before"), pairs_first(STREAMS, {str(n): n for n in (4, 10, 37, 60)})
+)
 def test_a_stream_that_was_saved_goes_on_to_the_bit(
     own: dict, n_before: int, tmp_path: Path
 ) -> None:
