@@ -18,7 +18,7 @@ from mercer.posterior.labels import entropy_bits
 from mercer.sphere.estimator import KernelGibbsClassifier
 from support import class_fits, spectral_class_fits
 from support.gp_cases import problem
-from support.statistics import few_first
+from support.statistics import few_first, pairs_first
 
 TINY = {"n_draws": 9, "n_warmup": 4, "n_chains": 1, "random_state": 0, "progress": False}
 FEW = {"n_draws": 5, "n_warmup": 2}
@@ -30,6 +30,7 @@ ESTIMATORS = {
     "spectral": lambda **own: spectral_class_fits.tiny(**FEW | own),
     "basis": lambda n_draws=30, **own: class_fits.tiny(n_particles=n_draws, **own),
 }
+NAMES = {name: name for name in ESTIMATORS}
 _X = np.round(8.0 * problem(30, 3)[0])  # whole numbers: exact in every type
 _Y = problem(30, 3)[1].astype(int)
 _Z = np.round(8.0 * problem(9, 3, seed=4)[0])
@@ -81,7 +82,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize(("model", "form"), pairs_first(NAMES, FORMS), indirect=["model"])
 def test_d14_same_result_in_any_form(model, form, expected: np.ndarray) -> None:
     seen = model().fit(form(_X), _Y).predict_proba(form(_Z))
     np.testing.assert_array_equal(seen, expected)
@@ -118,7 +119,11 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize(
+    ("model", "labels"),
+    pairs_first(NAMES, LABELS),
+    indirect=["model"],
+)
 def test_d7_labels_come_back_in_their_type(model, labels: np.ndarray, expected: np.ndarray) -> None:
     fitted = model().fit(_X, labels[_Y])
     np.testing.assert_array_equal(fitted.predict_proba(_Z), expected)

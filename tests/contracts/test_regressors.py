@@ -24,7 +24,7 @@ from support.regressors import KERNEL_LEARNERS, REGRESSORS
 from support.regressors import NEW_X as _Z
 from support.regressors import TRAIN_X as _X
 from support.regressors import TRAIN_Y as _Y
-from support.statistics import few_first
+from support.statistics import few_first, pairs_first
 
 
 @pytest.fixture(scope="module", params=REGRESSORS)
@@ -34,9 +34,8 @@ def make(request: pytest.FixtureRequest):
 
 
 # What is read from the data before any setting counts needs one setting of each.
-one_setting = pytest.mark.parametrize(
-    "make", [name for name in REGRESSORS if "paper" not in name], indirect=True
-)
+OF_ONE_SETTING = {name: name for name in REGRESSORS if "paper" not in name}
+one_setting = pytest.mark.parametrize("make", OF_ONE_SETTING, indirect=True)
 
 
 @pytest.fixture(scope="module", params=KERNEL_LEARNERS)
@@ -92,8 +91,7 @@ FORMS = {
 }
 
 
-@one_setting
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize(("make", "form"), pairs_first(OF_ONE_SETTING, FORMS), indirect=["make"])
 def test_d14_same_result_in_any_form(make, form, expected) -> None:
     assert_same(make().fit(form(_X), _Y).predict(form(_Z), return_std=True), expected)
 

@@ -21,6 +21,7 @@ from mercer.baselines import peers as residual_spread
 from mercer.baselines.peers import REGRESSION_PEERS, ArdProcess, ResidualSpread, peers_of
 from mercer.errors import DataError
 from mercer.posterior.evaluation import hold
+from support.statistics import pairs_first
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -58,8 +59,10 @@ def test_each_gives_laws_and_the_same_for_the_same_seed(peer) -> None:
     assert scores.coverage_90 >= 0.6
 
 
-@pytest.mark.parametrize("n", [2, 3, 6])
-@pytest.mark.parametrize("peer", REGRESSION_PEERS, ids=lambda peer: peer.name)
+@pytest.mark.parametrize(
+    ("peer", "n"),
+    pairs_first({peer.name: peer for peer in REGRESSION_PEERS}, {"two": 2, "three": 3, "six": 6}),
+)
 def test_few_rows_are_enough(peer, n: int) -> None:
     law = peer.make(0, n, n).fit(X[:n], Y[:n]).predictive(X)
     assert np.isfinite(law.log_density(Y)).all()
