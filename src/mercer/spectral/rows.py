@@ -780,9 +780,7 @@ class _Stored(Table):
         return self.source.digest()
 
 
-def _take_targets(
-    chosen: NDArray[np.int64], position: int, blocks: Iterable[Array]
-) -> NDArray[np.float64]:
+def _take_targets(chosen: NDArray[np.int64], position: int, blocks: Iterable[Array]) -> Array:
     return take_rows(chosen, position, (block[:, -1] for block in blocks))
 
 
