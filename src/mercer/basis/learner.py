@@ -39,6 +39,7 @@ from mercer.posterior.predictive import StudentMixture
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions, run_to_end
+from mercer.sampling.progress import tell
 from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import check_stop, hold_interrupts, is_late
 
@@ -278,6 +279,7 @@ class Learner(RowLearner[Running, Outlook]):
 
     def begin_stream(self, X: Array, y: NDArray[Any]) -> Running:
         """Set up the filters, with scales learned from the first rows (n, d)."""
+        compile_loops(lambda line: tell(line, "auto"))
         return self.begin(self.given.of_first_rows(X, y, self.names), X, y)
 
     def begin(
@@ -404,6 +406,7 @@ def fit_learner(
     """
     _check_memory(learner, *X.shape)
     options = run_options(common, estimator, digest_arrays(X, y), started)
+    compile_loops(lambda line: tell(line, options.progress))
     learner = replace(learner, entropy=options.entropy)
     scales = learner.given.of_table(X, y, learner.names)
     deadline = options.deadline_before_chains(_TIME_OF_SCALINGS)
@@ -565,6 +568,7 @@ class ClassLearner(RowLearner[ClassRunning, ClassOutlook]):
 
     def begin_stream(self, X: Array, y: NDArray[Any]) -> ClassRunning:
         """Set up the filters, with scales learned from the first rows (n, d)."""
+        compile_class_loops(lambda line: tell(line, "auto"))
         scales = self.given.of_first_rows(X, y.astype(np.float64), self.names)
         return self.begin(scales.standardizer, X, 0)
 
@@ -609,6 +613,7 @@ def fit_classes(
             "holds n_buffered of them, or a smaller max_candidates"
         )
     options = run_options(common, estimator, digest_arrays(X, labels), started)
+    compile_class_loops(lambda line: tell(line, options.progress))
     learner = replace(learner, entropy=options.entropy)
     scales = learner.given.of_table(X, labels.astype(np.float64), learner.names)
     running = learner.begin(scales.standardizer, X, len(X))

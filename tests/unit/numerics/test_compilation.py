@@ -74,10 +74,11 @@ _FIRST_RUN = """
 import hashlib, mercer, numpy as np
 X = np.random.default_rng(0).standard_normal((30, 3))
 model = mercer.{make}
-model.set_params(n_draws=3, n_warmup=2, n_chains=1, random_state=0, progress=True)
+model.set_params(random_state=0, progress=True{settings})
 model.fit(X, {target})
 print(hashlib.sha256(np.ascontiguousarray(model.predict{proba}(X)).tobytes()).hexdigest())
 """
+_FEW_DRAWS = ", n_draws=3, n_warmup=2, n_chains=1"
 _CLASSES = {"target": "X[:, 0] > 0.0", "proba": "_proba"}
 FIRST_RUNS = {
     "gp": {"make": "GPClassifier(kernel='rbf')", **_CLASSES},
@@ -94,6 +95,13 @@ FIRST_RUNS = {
         "proba": "",
     },
     "spectral, classes": {"make": "BaNKClassifier(n_frequencies=30)", **_CLASSES},
+    "basis": {
+        "make": "SequentialKernelRegressor()",
+        "target": "np.sin(X[:, 0])",
+        "proba": "",
+        "settings": "",
+    },
+    "basis, classes": {"make": "SequentialKernelClassifier()", **_CLASSES, "settings": ""},
 }
 
 
@@ -101,7 +109,7 @@ FIRST_RUNS = {
 @pytest.mark.parametrize("name", FIRST_RUNS)
 def test_p1_compiling_changes_no_bit_and_is_said_once(name: str, tmp_path: Path) -> None:
     """The run that compiles gives the bits of the next one, and is the only one that says so."""
-    program = _FIRST_RUN.format(**FIRST_RUNS[name])
+    program = _FIRST_RUN.format(**{"settings": _FEW_DRAWS, **FIRST_RUNS[name]})
     first, said = run_with_cache(program, tmp_path)
     again, silence = run_with_cache(program, tmp_path)
     assert first == again
