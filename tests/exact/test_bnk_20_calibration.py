@@ -23,18 +23,19 @@ from support.spectral_class_cases import make_classes
 from support.statistics import dkw_distance, dkw_limit
 
 M, N, N_DRAWS, N_STATISTICS = 6, 25, 31, 8
-# base of the mixture, whether targets are classes
+# Base of the mixture, whether targets are classes, sweeps a draw: ranks among draws that hang
+# together are too often the first or the last, by .13 at 5 sweeps of two inputs.
 CASES = {
-    "numbers, 1 input": ("diagonal, 1 input", False),
-    "numbers, 2 inputs": ("full, 2 inputs", False),
-    "classes, 1 input": ("diagonal, 1 input", True),
-    "classes, 2 inputs": ("full, 2 inputs", True),
+    "numbers, 1 input": ("diagonal, 1 input", False, 5),
+    "numbers, 2 inputs": ("full, 2 inputs", False, 20),
+    "classes, 1 input": ("diagonal, 1 input", True, 5),
+    "classes, 2 inputs": ("full, 2 inputs", True, 10),
 }
 
 
 def make(case: str) -> Any:
     """The sampler of a case with all moves of a fit; its targets are still to be drawn."""
-    name, is_class = CASES[case]
+    name, is_class, _ = CASES[case]
     base = BASES[name]
     X = 1.5 * np.random.default_rng(42).standard_normal((N, base.n_inputs))
     common: dict[str, Any] = {"base": base, "n_frequencies": M, "global_share": 0.5}
@@ -82,7 +83,7 @@ def limit(n_sets: int) -> float:
 @pytest.mark.parametrize("case", CASES)
 def test_bnk_20_ranks_of_the_truth_are_uniform(case: str) -> None:
     """False alarm 1e-6 over the 32 distances of 200 data sets; detects 0.4."""
-    found = distances(case, 200, n_burn=100, thin=5)
+    found = distances(case, 200, n_burn=100, thin=CASES[case][2])
     assert found.max() < limit(200), found
 
 
