@@ -71,8 +71,7 @@ def compile_first(tell: Callable[[str], None], *warm_ups: Callable[[], None]) ->
     if not due:
         return
     tell(COMPILING)
-    # What a compiler makes is all kept: to look for garbage is a tenth of its time.
-    program = "\n".join(["import gc; gc.disable()", *(each for each, *_ in due)])
+    program = "\n".join(["import gc; gc.disable()", *(each for each, *_ in due)])  # all is kept
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
     for _, stamp, digest in due if done.returncode == 0 else ():
         with contextlib.suppress(OSError):
