@@ -77,6 +77,7 @@ class RKSRegressor(RandomFeatureRegressor):
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.linspace(-3, 3, 60)[:, np.newaxis]
     >>> model = RKSRegressor(n_features=100, random_state=0).fit(X, np.sin(2 * X[:, 0]))
     >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.0)) < 0.01)
@@ -136,6 +137,7 @@ class MKLRegressor(RandomFeatureRegressor):
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.linspace(-3, 3, 60)[:, np.newaxis]
     >>> model = MKLRegressor(n_features=120, random_state=0).fit(X, np.abs(X[:, 0]))
     >>> bool(abs(model.predict([[1.5]])[0] - 1.5) < 0.05)
