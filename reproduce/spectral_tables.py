@@ -366,7 +366,7 @@ def _noise(metrics: Metrics) -> list[str]:
 def _defaults(metrics: Metrics) -> list[str]:
     names = ["warn", "sweeps a draw", "largest R-hat", "least effective size", "log score", "CPU s"]
     return table(
-        ["data", "rows", "setting", *names],
+        ["data", "rows", "thin", *names],
         [
             [cell["data"], cell["n_rows"], cell["setting"],
              f"{cell['n_warn']} of {cell['n_seeds']}", f"{cell['times']:.1f}",

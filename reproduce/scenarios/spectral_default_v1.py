@@ -1,4 +1,4 @@
-"""Default fits of BaNK: do they warn, what do longer chains cost, and do scores change?
+"""Fits of BaNK: do they warn, what do longer chains cost, and do scores change?
 
 *Data*: thirteen tables, eight of numbers and five of classes, as many rows as each has for it or
 as are named in `DATA`; other rows of the table, 2000 at most, are predicted. Simulated: "friedman"
@@ -6,7 +6,8 @@ as are named in `DATA`; other rows of the table, 2000 at most, are predicted. Si
 "wavy" (classes, a wave and a product) and "blobs" (`make_classification`, a tenth of the labels
 flipped). The real ones are of scikit-learn and ``MERCER_DATA``.
 
-*Settings*: the default, and ``thin=1``, whose chains end after 100 draws each.
+*Settings*: ``thin="auto"``, the default of numbers, and ``thin=1``, that of classes, whose chains
+end after 100 draws each.
 
 A fit warns where R-hat, effective sizes or the length of its chains are not what its diagnostics
 ask for: see `mercer.posterior.diagnostics`. Two splits. A quarter of an hour; use ``--cache``;
@@ -30,9 +31,8 @@ from reproduce.cells import measured
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 N_SEEDS, N_NEW = 2, 2000
-SETTINGS = {"default": {}, "thin=1": {"thin": 1}}
+SETTINGS = {"auto": {"thin": "auto"}, "1": {"thin": 1}}
 #: Name, rows, whether targets are classes.
 DATA = (
     ("friedman", 200, False), ("diabetes_progression", 300, False), ("sine", 100, False),
