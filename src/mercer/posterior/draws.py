@@ -260,11 +260,10 @@ class Draws:
 
     def every(self, step: int) -> Draws:
         """Return one draw of ``step`` of each chain, the last of them; unweighted draws only."""
-        parts = (
+        variables, stats = (
             {name: values[:, step - 1 :: step] for name, values in each.items()}
             for each in (self.variables, self.stats)
         )
-        variables, stats = parts
         return replace(self, variables=variables, stats=stats)
 
     def chosen(self, positions: NDArray[np.int64], weights: NDArray[np.float64]) -> Draws:

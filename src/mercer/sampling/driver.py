@@ -359,9 +359,8 @@ def sample_longer(
             goes_on = number < len(lengths)
             chains = _run(sampler, own, adaptation, before=chains, goes_on=goes_on)
             sampled = _gather(chains, own, labels or Labels())
-            lines = [] if note_of is None else [note_of(chain.state) for chain in chains]
-            notes = filter(None, dict.fromkeys(lines))
-            sampled = replace(sampled, notes=(*notes, *sampled.notes))
+            notes = dict.fromkeys(note_of(chain.state) for chain in chains) if note_of else ()
+            sampled = replace(sampled, notes=(*filter(None, notes), *sampled.notes))
         yield sampled
 
 

@@ -539,6 +539,8 @@ _Judgements = tuple[Positions, Array]
 def _likeliest(most: int, judged: _Judgements, later: _Judgements) -> _Judgements:
     """Put together, and keep as many at most as are the likeliest to be wrong."""
     rows, laws = np.append(judged[0], later[0]), np.hstack([judged[1], later[1]])
+    if len(rows) <= most:
+        return rows, laws
     kept = np.sort(np.lexsort((rows, -laws[0]))[:most])
     return rows[kept], laws[:, kept]
 
