@@ -264,7 +264,8 @@ def _results(client: Any, futures: Any, check: Callable[[], None] = lambda: None
             while True:
                 check()
                 try:
-                    results.append(future.result(timeout=_TICK))
+                    future.exception(timeout=_TICK)  # waits, and leaves what it made there
+                    results.append(future.result(timeout=PATIENCE))
                     break
                 except TimeoutError:
                     if time.monotonic() - looked > PATIENCE / 6.0:  # it asks the scheduler

@@ -97,6 +97,27 @@ def test_own_workers_do_nothing_beside(two_workers) -> None:
     assert set(two_workers.run(_of_a_worker).values()) == {(False, "500ms", str(2**25))}
 
 
+class _Far:
+    """What takes seconds to send."""
+
+    def __reduce__(self) -> Any:
+        time.sleep(3.0 * cluster._TICK)
+        return str, ("here",)
+
+
+def _make_far() -> list[_Far]:
+    return [_Far()]
+
+
+def test_what_takes_long_to_send_arrives(two_workers: Any) -> None:
+    begun = time.monotonic()
+
+    def check() -> None:
+        assert time.monotonic() < begun + 60.0, "asked for again and again"
+
+    assert cluster._results(two_workers, [two_workers.submit(_make_far)], check) == [["here"]]
+
+
 def as_array(chunks: int = 17_001) -> Any:
     return da.from_array(ROWS, chunks=(chunks, 3))
 
@@ -376,8 +397,9 @@ def test_r9_nobody_from_outside_reaches_workers_that_are_started(two_workers: An
     psutil = pytest.importorskip("psutil")
     made = two_workers.cluster
     assert made.scheduler_address.startswith("tcp://127.0.0.1:")
-    with pytest.raises(urllib.error.HTTPError, match="404"):
+    with pytest.raises(urllib.error.HTTPError, match="404") as refused:
         urllib.request.urlopen(f"http://127.0.0.1:{made.scheduler.http_server.port}/status")
+    refused.value.close()
     processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
     listening = {
         each.laddr.ip
