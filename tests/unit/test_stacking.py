@@ -691,6 +691,15 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     np.testing.assert_array_equal(copy.predict_proba(X), fitted.predict_proba(X))
 
 
+def test_a_stack_of_numbers_of_every_kind_is_saved_and_loaded(tmp_path: Path) -> None:
+    X, y = line(30)
+    fitted = MercerRegressor(models="spectral,basis,boosting", **QUICK).fit(X, y)
+    fitted.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    assert again.noise_std_ == fitted.noise_std_
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
 def test_a_loaded_stack_is_fitted_again_with_the_members_that_were_given(tmp_path: Path) -> None:
     X, y = line(40)
     member = mercer.GPRegressor(kernel="linear", inference="map")

@@ -750,7 +750,7 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
         ]
         known = [(w, std) for w, std in spreads if std is not None]
         if known:
-            self.noise_std_ = sum(w * std for w, std in known) / sum(w for w, _ in known)
+            self.noise_std_ = float(sum(w * std for w, std in known) / sum(w for w, _ in known))
         self._warn_of_convergence()
         return self
 
