@@ -18,8 +18,8 @@ so that sum_j phi_j = f(x) - mean_b f(b). Of few inputs all sets are evaluated. 
 over random orders, each with a background row and followed by its reverse: on the way from b to x
 inputs are changed one after the other, and j gets the step that its change makes. Each way adds up
 to f(x) - f(b), and every background row is used equally often, so that additivity is exact; the
-Monte Carlo error of a contribution is the standard error over the pairs of ways. Shapley values are
-linear in f: those of the posterior mean are the posterior mean of those of f_s.
+Monte Carlo error of a contribution is the standard error over the pairs of ways (from the same row,
+if there are several). Shapley values are linear in f: of the posterior mean they are means, too.
 
 Columns that encode one input go together in all of these. **Cost**: bounded numbers of predictions;
 importance and effects ask a model that averages over many draws for a few of them.
@@ -737,7 +737,6 @@ def explain_rows(
     b = min(n_rows, max(1, most_points // (2**d if has_all_sets else 2 * (d + 1))))
     if b < n_rows:
         background = background[rng.choice(n_rows, size=b, replace=False)]
-    unseen = 1.0 - b / n_rows if has_all_sets else 1.0
     found = np.empty((4, len(X), d))
     baselines = predicted(model, background).mean(axis=1)[line]
     is_classes = task_of(model) is not REGRESSION
@@ -753,8 +752,9 @@ def explain_rows(
         at_points = predicted(model, ways.points.reshape(n_parts * n_points, -1))[line[i]]
         parts = ways.contributions(at_points.reshape(n_parts, n_points))
         mean = parts.mean(axis=0)
-        spread = parts.std(axis=0, ddof=1) if n_parts > 1 else np.zeros(d)
-        error = spread * np.sqrt(unseen / n_parts)
+        alike = parts.reshape(-1, b, d) if n_parts > b else parts[:, np.newaxis]
+        variance = alike.var(axis=0, ddof=min(len(alike) - 1, 1)).mean(axis=0)
+        error = np.sqrt(variance / n_parts * (1.0 - b / n_rows if has_all_sets else 1.0))
         n_few = min(n_parts, max(2, most_drawn // n_points))
         own = ways.weights if ways.weights.ndim == 2 else ways.weights[:n_few]
         few = _Ways(ways.points[:n_few], own)
