@@ -120,7 +120,7 @@ def read_training(
     target_notes: tuple[str, ...] = ()
     if options.missing != "error":
         frame, target_notes = _with_targets(frame, targets)
-    found = [read_target(frame, name, asked) for name in targets]
+    found = [read_target(frame, name, asked, is_alone=not is_several) for name in targets]
     target, task = found[0], TASKS[found[0].task]
     id_column = options.id_column
     id_notes: tuple[str, ...] = ()

@@ -42,6 +42,7 @@ def read_target(
     allow_one_class: bool = False,
     written: CellFormat | None = None,
     classes: Sequence[Any] = (),
+    is_alone: bool = True,
 ) -> Target:
     """Take the target, one value a row, from a table.
 
@@ -50,7 +51,7 @@ def read_target(
     only scored. `written` is how the numbers were written in the table that was learned from: in
     rows that are only scored nothing else is a number but what a program writes. `classes` are
     those that were learned: where they are words so are these labels, else those that are numbers
-    (true, false) are, whatever the others are.
+    (true, false) are, whatever the others are. Not `is_alone` says that the model has more targets.
 
     A `DataError` where there is no such column (the nearest is named), a value is missing, infinite
     or of the wrong kind, there is only one class, or numbers are all the same, or too large or too
@@ -74,10 +75,11 @@ def read_target(
             raise DataError(f"{frame.place(found[0], name)}: {found[1]}")
     if chosen == "regression":
         if column.kind == "text":
-            raise DataError(
-                f"{frame.place(0, name)}: {quoted(column.values[0])} is not a number; regression "
-                "needs a target of numbers, use --task classification"
-            )
+            advice = "regression needs a target of numbers, use --task classification"
+            if not is_alone:
+                advice = "several targets are numbers: leave this one out of --target"
+            text = quoted(column.values[0])
+            raise DataError(f"{frame.place(0, name)}: {text} is not a number; {advice}")
         values = column.values.astype(np.float64)
         refuse_range(frame, name, values, is_varied=not allow_one_class)
         return Target("regression", values, reason, written)
