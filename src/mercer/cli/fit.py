@@ -152,7 +152,7 @@ def _say_scored(session: Session, scored: Scored, target: str, *, can_tell: bool
     session.show(evaluation_table(evaluation))
     session.blank()
     for problem in problems:
-        session.note("warning", f"not scored: {problem}")
+        session.note("warning", problem)
     session.say("verdict", verdict(evaluation) if can_tell else NO_VERDICT)
     session.say("", log_score_words(evaluation) if can_tell else "")
 

@@ -38,7 +38,7 @@ def brief_peers(plan: Plan) -> list[Contender]:
     ]
 
 
-#: Scores on a target, in words the baselines that could not be scored, importance of inputs.
+#: Scores on a target, warnings about them, importance of inputs.
 Scored: TypeAlias = tuple[AnyEvaluation, list[str], Importance | None]
 
 
@@ -86,12 +86,14 @@ def _score_target(
     if model.problem:
         raise _typed(model, plan)
     scored = [result for result in (model, *peers) if not result.problem]
-    evaluation = plan.table.task.evaluate(plan.split.how, plan.table.classes, scored)
+    how = "; ".join(filter(None, (plan.split.how, model.cut_words)))
+    evaluation = plan.table.task.evaluate(how, plan.table.classes, scored)
     importance = None
     if look is not None and model.increases:
         is_classes = plan.table.task.is_stratified
         importance = importance_of(look, model.increases, is_classes=is_classes)
-    problems = [f"{each.name}: {each.problem}" for each in peers if each.problem]
+    problems = [f"not scored: {each.name}: {each.problem}" for each in peers if each.problem]
+    problems += [model.cut_words] * bool(model.n_cut)
     return evaluation, problems, importance
 
 

@@ -105,6 +105,16 @@ class Result:
     setting: str = ""  # at which it was scored
     is_quick: bool = False  # whether that is a quicker one than its own
     increases: tuple[Increases, ...] = ()  # of each fold, where the importance of inputs was asked
+    n_cut: int = 0  # folds whose fit max_seconds ended early
+
+    @property
+    def cut_words(self) -> str:
+        """Say how many fits max_seconds ended early; empty where it ended none."""
+        if not self.n_cut:
+            return ""
+        n = len(self.parts)
+        which = "the scored fit" if n == 1 else f"{self.n_cut} of {n} scored fits"
+        return f"max_seconds cut {which} short"
 
     def output(self, k: int) -> Result:
         """Return what was said of one of several outputs."""
@@ -306,10 +316,11 @@ def _copy(estimator: Any, nearby: Any, n_rows: int, n_smallest: int) -> Any:
 
 def _run_fold(
     task_name: str, setting: Setting, fold: Fold, look: Look | None, n_folds: int, k: int
-) -> tuple[HeldOut, float, Increases | None]:
+) -> tuple[HeldOut, float, Increases | None, bool]:
     """Fit on one part, predict the other; return what was said of it, and CPU seconds.
 
     The importance of inputs, which takes no part in the seconds, is measured if ``look`` says how.
+    Last comes whether ``max_seconds`` ended the fit early.
     """
     started = time.process_time()
     task = TASKS[task_name]
@@ -342,7 +353,8 @@ def _run_fold(
                 model, fold.X_test, fold.y_test, look,
                 n_parts=n_folds, part=k, groups=fold.groups_test, sources=fold.sources,
             )  # fmt: skip
-    return held, seconds, increases
+    is_cut = any("max_seconds" in note for note in getattr(model, "notes_", ()))
+    return held, seconds, increases, is_cut
 
 
 def _some_rows(y: NDArray[Any], limit: int | None, *, is_classification: bool) -> NDArray[np.int64]:
@@ -386,4 +398,5 @@ def _result(
         setting=contender.settings[stage].words,
         is_quick=stage < len(contender.sooner),
         increases=tuple(outcome.value[2] for outcome in outcomes if outcome.value[2] is not None),
+        n_cut=sum(outcome.value[3] for outcome in outcomes),
     )

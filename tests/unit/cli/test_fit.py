@@ -283,3 +283,19 @@ def test_numbers_and_dates_as_people_write_them(run, tmp_path: Path) -> None:
     code, _, err = run("predict", model, new)
     assert code == 3
     assert "new.csv, row 1 (line 2), column 'rate': " in err
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [(("--cv", "2"), "2 of 2 scored fits"), (("--test-size", "0.25"), "the scored fit")],
+)
+def test_scored_fits_cut_short_are_said(
+    run, table: Path, tmp_path: Path, how: tuple[str, str], words: str
+) -> None:
+    report = tmp_path / "r.html"
+    options = [*CHAINS, *how, "--set", "max_seconds=1e-6", "--report", report]
+    code, _, err = run("fit", table, "--target", "label", *options)
+    assert code == 0
+    said_so = f"max_seconds cut {words} short"
+    assert f"warning   {said_so}" in err
+    assert f"; {said_so})" in html.unescape(report.read_text())
