@@ -55,6 +55,7 @@ from mercer.data.frame import (
     Kind,
     Origin,
     column_of_texts,
+    gap_words,
     index_column,
     joined_order,
     null_words,
@@ -623,8 +624,11 @@ class Learner:
 
     def add(self, frame: Frame, position: int) -> None:
         """Take the next rows, the first of which has this position among all."""
-        for name in self.targets if self._missing != "error" else (*self.names, *self.targets):
-            _refuse_gap(frame, name)
+        for name in () if self._missing != "error" else self.names:
+            remedy = "use --missing impute or indicator, in Python "
+            _refuse_gap(frame, name, remedy + "encode=TableEncoder(missing='impute')")
+        for name in self.targets:
+            _refuse_gap(frame, name, "leave such rows out")
         chosen = np.zeros(frame.n_rows, dtype=bool)
         chosen[-position % self._step :: self._step] = True
         for text in self._columns.values():
@@ -683,14 +687,12 @@ class Learner:
         return Encoder(inputs, self._missing, null_values=self._null_values), labels, order
 
 
-def _refuse_gap(frame: Frame, name: str) -> None:
-    is_missing = frame.column(name).is_missing
-    if is_missing.any():
+def _refuse_gap(frame: Frame, name: str, remedy: str) -> None:
+    column = frame.column(name)
+    if (is_missing := column.is_missing).any():
         where = frame.place(int(np.argmax(is_missing)), name)
-        raise DataError(
-            f"{where}: missing value; fill it in, or use --missing impute or indicator, in Python "
-            "encode=TableEncoder(missing='impute')"
-        )
+        words = f"missing value; fill it in, or {remedy}{gap_words(column)}"
+        raise DataError(f"{where}: {words}")
 
 
 def encode_piece(

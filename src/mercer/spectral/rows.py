@@ -767,6 +767,9 @@ class _Stored(Table):
     def labels(self, most: int) -> tuple[Array, NDArray[np.int64]]:
         found = self.source.count(self.source.names[-1], most)
         _check_few(len(found), most)
+        if part := next((value for value in found if not float(value).is_integer()), None):
+            where = f"{self.source.name}: target {self.source.names[-1]!r}"
+            raise DataError(f"{where}: {part:g} is not a whole number, so no class")
         return np.array(list(found)), np.array(list(found.values()))
 
     def targets(self, chosen: NDArray[np.int64]) -> Array:

@@ -155,6 +155,15 @@ def test_rows_on_a_disk(tmp_path: Path, kernel_rows: int | None) -> None:
     np.testing.assert_array_equal(proba, with_arrays.predict_proba(Z))
 
 
+def test_classes_with_a_fraction_are_refused_on_a_disk_as_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,kind\n1,5\n2,7.5\n3,5\n")
+    with pytest.raises(ValueError, match="continuous"):
+        tiny().fit([[1.0], [2.0], [3.0]], [5.0, 7.5, 5.0])
+    with pytest.raises(DataError, match=r"rows\.csv: target 'kind': 7\.5 is not a whole number"):
+        tiny().fit(mercer.data.open(path), "kind")
+
+
 def test_one_class_on_a_disk_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("a,kind\n1,5\n2,5\n3,5\n")
