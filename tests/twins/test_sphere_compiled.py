@@ -194,7 +194,7 @@ def test_orient_and_fly() -> None:
     assert largest == ratios.max()
     c, s = math.cos(0.01), math.sin(0.01)
     new, new_speeds = oriented.copy(), speeds.copy()
-    largest = compiled._fly(new, new_speeds, signs, row, c, s, 0.3, ratios)
+    largest = compiled._fly(new, new_speeds, signs, row[np.newaxis], 0, c, s, 0.3, ratios)
     np.testing.assert_allclose(new, np.maximum(c * oriented + s * speeds, compiled.TINY), rtol=1e-9)
     expected = c * speeds - s * oriented + 0.3 * signs * row
     np.testing.assert_allclose(new_speeds, expected, rtol=1e-9, atol=1e-14)

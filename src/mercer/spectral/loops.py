@@ -1,8 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Compiled loops of BaNK: assignments, the accept loop, joint moves of classes.
-
-The compiled loop over assignments: arrays and scalars in and out. Twin: ``tests/twins``.
-"""
+"""Compiled loops of BaNK: assignments, the accept loop, joint moves of classes (twins: tests)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Compiled loops of two classes: line moves, trajectories that reflect and refract.
 
-Compiled loops of two classes: arrays and scalars in and out. Twins in NumPy: ``tests/twins``.
-
+Arrays and scalars in and out. Twins in NumPy: ``tests/twins``.
 A point is [f; g] with f = L g, labels multiplied in: row i is wrong when f_i <= 0. ``total`` is the
 cost of the errors of each group, ``jumps`` what a row that becomes wrong adds to these: both of
 `mercer.likelihoods.label_noise.LabelNoise`.
@@ -49,7 +48,7 @@ def _maximum(typing_context, a, b):
     return a(a, a), generate
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, allocates=False)
 def _add(errors, jumps, i, times):
     for k in range(errors.shape[0]):
         errors[k] += times * jumps[i, k]
@@ -64,7 +63,7 @@ def count_errors(f, jumps, errors):
             _add(errors, jumps, i, 1)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, allocates=False)
 def _cost_of_counts(total, errors):
     if total.shape[2] > 1:
         return total[0, errors[0], errors[1]]
@@ -74,7 +73,7 @@ def _cost_of_counts(total, errors):
     return cost
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, allocates=False)
 def change_of_cost(total, errors, jumps, i, times):
     """Add the jump of row i to the errors, times 1 or -1; return what that adds to their cost."""
     before = _cost_of_counts(total, errors)
@@ -98,12 +97,12 @@ def _orient(f, v, signs, ratios):
 
 
 @compiled(nogil=True, fastmath=_FAST, error_model="numpy")
-def _fly(f, v, signs, row, c, s, change, ratios):
-    """Rotate (f, v) to the wall and change the velocities; return the largest new ratio."""
+def _fly(f, v, signs, table, j, c, s, change, ratios):
+    """Rotate (f, v) to the wall of row j, change the velocities; return the largest new ratio."""
     largest = -1e300
     for i in range(f.shape[0]):
         new = _maximum(c * f[i] + s * v[i], TINY)
-        speed = c * v[i] - s * f[i] + change * signs[i] * row[i]
+        speed = c * v[i] - s * f[i] + change * signs[i] * table[j, i]
         f[i] = new
         v[i] = speed
         x = -speed / new
@@ -196,7 +195,8 @@ def fly_over_walls(
         turns[j] += change * sign * c_left
         # Row j is set right below; till then it is one that flees its wall and is not pushed.
         f[j], v[j], signs[j] = c - _FLEEING * s, s + _FLEEING * c, 0.0
-        largest = _fly(f, v, signs, table[j], c, s, change * sign, ratios)
+        # The table goes whole: a view of its row would be counted, by an atomic addition.
+        largest = _fly(f, v, signs, table, j, c, s, change * sign, ratios)
         if new_speed < 0.0:  # it passes
             sign = -sign
         else:
@@ -204,7 +204,7 @@ def fly_over_walls(
             n_reflections += 1
         signs[j], f[j], v[j] = sign, TINY, abs(new_speed)  # away from the wall
         ratios[j] = -v[j] / TINY
-    _fly(f, v, signs, table[0], c_left, s_left, 0.0, ratios)
+    _fly(f, v, signs, table, 0, c_left, s_left, 0.0, ratios)
     for i in range(n):
         f[i] *= signs[i] * (table[i, i] > 0.0)
         v[i] *= signs[i]
