@@ -310,6 +310,7 @@ def _one_forgetting(value: Any) -> float:
     return several[0]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SequentialKernelClassifier(StreamClassifier):
     """Sparse Bayesian kernel classification that learns row after row, in one pass.
 
@@ -427,48 +428,25 @@ class SequentialKernelClassifier(StreamClassifier):
     array([0, 1])
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: str = "rbf",
-        lengthscale: Any = "learn",
-        n_particles: int = 250,
-        expected_centres: float = 20.0,
-        max_centres: int = 50,
-        max_candidates: int | None = None,
-        forgetting: float = 1.0,
-        centres_prior: str = "negative_binomial",
-        linear_part: bool | int = True,
-        n_buffered: int = 1024,
-        resampling: str = "systematic",
-        standardize: str | bool = "auto",
-        encode: Any = "auto",
-        scale_rows: int = 200,
-        input_scale: Any = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        progress: bool | str = "auto",
-        checkpoint: str | Path | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.lengthscale = lengthscale
-        self.n_particles = n_particles
-        self.expected_centres = expected_centres
-        self.max_centres = max_centres
-        self.max_candidates = max_candidates
-        self.forgetting = forgetting
-        self.centres_prior = centres_prior
-        self.linear_part = linear_part
-        self.n_buffered = n_buffered
-        self.resampling = resampling
-        self.standardize = standardize
-        self.encode = encode
-        self.scale_rows = scale_rows
-        self.input_scale = input_scale
-        self.random_state = random_state
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.max_seconds = max_seconds
+    kernel: str = "rbf"
+    lengthscale: Any = "learn"
+    n_particles: int = 250
+    expected_centres: float = 20.0
+    max_centres: int = 50
+    max_candidates: int | None = None
+    forgetting: float = 1.0
+    centres_prior: str = "negative_binomial"
+    linear_part: bool | int = True
+    n_buffered: int = 1024
+    resampling: str = "systematic"
+    standardize: str | bool = "auto"
+    encode: Any = "auto"
+    scale_rows: int = 200
+    input_scale: Any = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    progress: bool | str = "auto"
+    checkpoint: str | Path | None = None
+    max_seconds: float | None = None
 
     @classmethod
     def paper(cls) -> SequentialKernelClassifier:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ __all__ = ["SequentialKernelRegressor"]
 _SCALINGS_OF_TABLE = 5
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SequentialKernelRegressor(StreamRegressor):
     """Sparse Bayesian kernel regression that learns row after row, in one pass.
 
@@ -165,58 +166,30 @@ class SequentialKernelRegressor(StreamRegressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: str = "rbf",
-        lengthscale: Any = "learn",
-        input_scalings: int | str = "auto",
-        n_particles: int = 250,
-        expected_centres: float = 20.0,
-        max_centres: int = 50,
-        max_candidates: int | None = None,
-        forgetting: Any = 1.0,
-        centres_prior: str = "negative_binomial",
-        variances: str = "integrated",
-        linear_part: bool | int = False,
-        weighting: str = "exact",
-        resampling: str = "systematic",
-        move_fraction: float | str = "auto",
-        robust: bool | str = "auto",
-        standardize: str | bool = "auto",
-        encode: Any = "auto",
-        scale_rows: int = 200,
-        input_scale: Any = None,
-        target_scale: Any = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        progress: bool | str = "auto",
-        checkpoint: str | Path | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.lengthscale = lengthscale
-        self.input_scalings = input_scalings
-        self.n_particles = n_particles
-        self.expected_centres = expected_centres
-        self.max_centres = max_centres
-        self.max_candidates = max_candidates
-        self.forgetting = forgetting
-        self.centres_prior = centres_prior
-        self.variances = variances
-        self.linear_part = linear_part
-        self.weighting = weighting
-        self.resampling = resampling
-        self.move_fraction = move_fraction
-        self.robust = robust
-        self.standardize = standardize
-        self.encode = encode
-        self.scale_rows = scale_rows
-        self.input_scale = input_scale
-        self.target_scale = target_scale
-        self.random_state = random_state
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.max_seconds = max_seconds
+    kernel: str = "rbf"
+    lengthscale: Any = "learn"
+    input_scalings: int | str = "auto"
+    n_particles: int = 250
+    expected_centres: float = 20.0
+    max_centres: int = 50
+    max_candidates: int | None = None
+    forgetting: Any = 1.0
+    centres_prior: str = "negative_binomial"
+    variances: str = "integrated"
+    linear_part: bool | int = False
+    weighting: str = "exact"
+    resampling: str = "systematic"
+    move_fraction: float | str = "auto"
+    robust: bool | str = "auto"
+    standardize: str | bool = "auto"
+    encode: Any = "auto"
+    scale_rows: int = 200
+    input_scale: Any = None
+    target_scale: Any = None
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    progress: bool | str = "auto"
+    checkpoint: str | Path | None = None
+    max_seconds: float | None = None
 
     @classmethod
     def paper(cls) -> SequentialKernelRegressor:

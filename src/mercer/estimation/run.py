@@ -369,10 +369,10 @@ class _Identity:
             return self.of(value.bit_generator.state)
         if isinstance(value, np.random.RandomState):
             return self.of(value.get_state(legacy=False))
-        if is_dataclass(value):
-            return {f.name: self.of(getattr(value, f.name)) for f in fields(value)}
         if hasattr(value, "get_params"):
             return self.of(value.get_params(deep=False))
+        if is_dataclass(value):
+            return {f.name: self.of(getattr(value, f.name)) for f in fields(value)}
         if hasattr(value, "to_numpy"):  # a column of a frame
             return self.of(np.asarray(value.to_numpy()))
         self._refuse(f"a {type(value).__name__}, which does not tell its parameters")

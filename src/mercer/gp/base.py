@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -306,20 +306,30 @@ _LEARNING = 1000
 _INDUCING = 2048  # "auto"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPEstimator(KernelEstimator):
     """Base of `GPClassifier` and `GPRegressor`."""
 
-    kernel: Any
-    inference: str
-    integration: str = "laplace"  # an argument of the classifier
-    prior: PriorChoice
-    n_leapfrog: int | None
-    step_size: float | None
-    max_rows: int | str
-    n_inducing: int | str | None = None  # an argument of the regressor
-    noise: str = "normal"  # another
-    standardize: str | bool
-    checkpoint: str | Path | None
+    kernel: Any = "auto"
+    inference: str = "importance"
+    prior: PriorChoice = "wide"
+    n_leapfrog: int | None = None
+    step_size: float | None = None
+    max_rows: int | str = "auto"
+    standardize: str | bool = "auto"
+    encode: Any = "auto"
+    n_draws: int = 500
+    n_warmup: int = 150
+    n_chains: int = 4
+    thin: int = 1
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    progress: bool | str = "auto"
+    checkpoint: str | Path | None = None
+    max_seconds: float | None = None
+    integration: str = field(default="laplace", init=False)  # an argument of the classifier
+    n_inducing: int | str | None = field(default=None, init=False)  # of the regressor
+    noise: str = field(default="normal", init=False)  # likewise
 
     def _check_sampler(self) -> CommonArguments:
         """Check the arguments that all GP estimators have."""

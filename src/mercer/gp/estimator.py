@@ -6,7 +6,6 @@ import copy
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,7 +54,6 @@ from mercer.gp.hyperparameters import (
     SMALLEST_PROBA,
     HyperparameterTarget,
     Maximum,
-    PriorChoice,
     Recorder,
     class_thetas,
     shapes_of_parameters,
@@ -301,6 +299,7 @@ class MixedAnswers:
         return mixed_moments(self.weights, [answers.latent(X) for answers in self.answers])
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     """Classification by Gaussian processes, averaged over hyperparameters.
 
@@ -454,50 +453,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
     np.int64(0)
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "auto",
-        inference: str = "importance",
-        integration: str = "laplace",
-        prior: PriorChoice = "wide",
-        shared_kernel: bool = False,
-        predictive_mean: str = "corrected",
-        n_leapfrog: int | None = None,
-        step_size: float | None = None,
-        max_rows: int | str = "auto",
-        standardize: str | bool = "auto",
-        encode: Any = "auto",
-        n_draws: int = 500,
-        n_warmup: int = 150,
-        n_chains: int = 4,
-        thin: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        progress: bool | str = "auto",
-        checkpoint: str | Path | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.inference = inference
-        self.integration = integration
-        self.prior = prior
-        self.shared_kernel = shared_kernel
-        self.predictive_mean = predictive_mean
-        self.n_leapfrog = n_leapfrog
-        self.step_size = step_size
-        self.max_rows = max_rows
-        self.standardize = standardize
-        self.encode = encode
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.thin = thin
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.max_seconds = max_seconds
+    integration: str = "laplace"
+    shared_kernel: bool = False
+    predictive_mean: str = "corrected"
 
     @classmethod
     def paper(cls) -> GPClassifier:

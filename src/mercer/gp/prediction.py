@@ -39,6 +39,7 @@ class ProcessRegressor(NumberPredictions[StudentMixture]):
     _weights: tuple[float, ...]
     target_centre_: float
     target_scale_: float
+    _known_std: float  # of the noise on average, where each row's is known
 
     @by_partition
     def predict(self, X: ArrayLike, return_std: bool = False, n_draws: str | None = None) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,7 @@ from mercer.gp.gaussian import (
     function_draws,
     induced_draws,
 )
-from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum, PriorChoice
+from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum
 from mercer.gp.laplace import compile_loops
 from mercer.gp.prediction import (
     FEW_ROWS,
@@ -101,6 +100,7 @@ def _with_few_draws(
     return with_few(averaged, few, unit, is_induced=is_induced)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     """Regression by a Gaussian process, averaged over hyperparameters.
 
@@ -278,52 +278,9 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     True
     """
 
-    _known_std: float  # of the noise on average, where each row's is known
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "auto",
-        noise_std: Any = "learn",
-        noise: str = "normal",
-        inference: str = "importance",
-        prior: PriorChoice = "wide",
-        n_leapfrog: int | None = None,
-        step_size: float | None = None,
-        max_rows: int | str = "auto",
-        n_inducing: int | str | None = None,
-        standardize: str | bool = "auto",
-        encode: Any = "auto",
-        n_draws: int = 500,
-        n_warmup: int = 150,
-        n_chains: int = 4,
-        thin: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        progress: bool | str = "auto",
-        checkpoint: str | Path | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.noise_std = noise_std
-        self.noise = noise
-        self.inference = inference
-        self.prior = prior
-        self.n_leapfrog = n_leapfrog
-        self.step_size = step_size
-        self.max_rows = max_rows
-        self.n_inducing = n_inducing
-        self.standardize = standardize
-        self.encode = encode
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.thin = thin
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.max_seconds = max_seconds
+    noise_std: Any = "learn"
+    noise: str = "normal"
+    n_inducing: int | str | None = None
 
     @classmethod
     def paper(cls) -> GPRegressor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -163,6 +163,7 @@ class FunctionRegressor(
         return np.asarray(mean)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BaNKRegressor(FunctionRegressor):
     """Regression that learns its kernel: random Fourier features under a mixture of frequencies.
 
@@ -337,54 +338,28 @@ class BaNKRegressor(FunctionRegressor):
     _after_draws = ("full_draws",)
     _n_doublings = 2
 
-    def __init__(
-        self,
-        *,
-        n_frequencies: int | str = "auto",
-        concentration: float | str = 2.0,
-        proposals: str = "pcn",
-        base_measure: str = "diagonal",
-        frequency_scale: float | str = "learn",
-        ridge_precision: float | str = "learn",
-        noise: str = "normal",
-        linear_part: bool = True,
-        kernel_rows: int | None = 50_000,
-        full_draws: int = 4,
-        standardize: str | bool = "auto",
-        encode: Any = "auto",
-        device: str | None = None,
-        n_draws: int = 100,
-        n_warmup: int = 100,
-        n_chains: int = 4,
-        thin: int | str = "auto",
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        progress: bool | str = "auto",
-        checkpoint: str | Path | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.n_frequencies = n_frequencies
-        self.concentration = concentration
-        self.proposals = proposals
-        self.base_measure = base_measure
-        self.frequency_scale = frequency_scale
-        self.ridge_precision = ridge_precision
-        self.noise = noise
-        self.linear_part = linear_part
-        self.kernel_rows = kernel_rows
-        self.full_draws = full_draws
-        self.standardize = standardize
-        self.encode = encode
-        self.device = device
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.thin = thin
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.max_seconds = max_seconds
+    n_frequencies: int | str = "auto"
+    concentration: float | str = 2.0
+    proposals: str = "pcn"
+    base_measure: str = "diagonal"
+    frequency_scale: float | str = "learn"
+    ridge_precision: float | str = "learn"
+    noise: str = "normal"
+    linear_part: bool = True
+    kernel_rows: int | None = 50_000
+    full_draws: int = 4
+    standardize: str | bool = "auto"
+    encode: Any = "auto"
+    device: str | None = None
+    n_draws: int = 100
+    n_warmup: int = 100
+    n_chains: int = 4
+    thin: int | str = "auto"
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    progress: bool | str = "auto"
+    checkpoint: str | Path | None = None
+    max_seconds: float | None = None
 
     @classmethod
     def paper(cls) -> BaNKRegressor:

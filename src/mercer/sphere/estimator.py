@@ -366,6 +366,7 @@ _BLOCK_ROWS = 16384
 _ONE_THREAD = 1000
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelGibbsClassifier(SampleClassifier):
     """Kernel classifiers drawn from their posterior when some labels may be wrong.
 
@@ -505,52 +506,27 @@ class KernelGibbsClassifier(SampleClassifier):
 
     _after_draws = ("decision",)
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        lengthscale: float | str = "learn",
-        noise_rate: Any = "learn",
-        noise_prior: tuple[float, float] = (1.0, 1.0),
-        nugget: float | str = "learn",
-        rank: int | None = None,
-        approximation: str = "nystroem",
-        decision: str = "vote",
-        sampler: str = "auto",
-        fit_intercept: bool = True,
-        standardize: str | bool = "auto",
-        encode: Any = "auto",
-        n_draws: int = 500,
-        n_warmup: int = 150,
-        n_chains: int = 4,
-        thin: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        progress: bool | str = "auto",
-        checkpoint: str | Path | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.lengthscale = lengthscale
-        self.noise_rate = noise_rate
-        self.noise_prior = noise_prior
-        self.nugget = nugget
-        self.rank = rank
-        self.approximation = approximation
-        self.decision = decision
-        self.sampler = sampler
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.encode = encode
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.thin = thin
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.max_seconds = max_seconds
+    kernel: Any = "rbf"
+    lengthscale: float | str = "learn"
+    noise_rate: Any = "learn"
+    noise_prior: tuple[float, float] = (1.0, 1.0)
+    nugget: float | str = "learn"
+    rank: int | None = None
+    approximation: str = "nystroem"
+    decision: str = "vote"
+    sampler: str = "auto"
+    fit_intercept: bool = True
+    standardize: str | bool = "auto"
+    encode: Any = "auto"
+    n_draws: int = 500
+    n_warmup: int = 150
+    n_chains: int = 4
+    thin: int = 1
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    progress: bool | str = "auto"
+    checkpoint: str | Path | None = None
+    max_seconds: float | None = None
 
     @classmethod
     def paper(cls) -> KernelGibbsClassifier:

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -112,8 +113,22 @@ _MOST_ROWS: Final = {"sphere": 1000}  # "auto": of more it takes too long
 # What both estimators share.
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Stack(KernelEstimator):
     """Base of the two estimators; a subclass says of which task it is."""
+
+    models: Any = "auto"
+    n_folds: int = 5
+    encode: Any = "auto"
+    n_draws: int = 250
+    n_warmup: int = 150
+    n_chains: int = 4
+    thin: int = 1
+    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    progress: bool | str = "auto"
+    checkpoint: str | Path | None = None
+    max_seconds: float | None = None
 
     _task: ClassVar[Task]
     _encodes_folds = True
@@ -558,35 +573,6 @@ class MercerClassifier(_Stack, LabelPredictions):
 
     _task = CLASSIFICATION
 
-    def __init__(
-        self,
-        *,
-        models: Any = "auto",
-        n_folds: int = 5,
-        encode: Any = "auto",
-        n_draws: int = 250,
-        n_warmup: int = 150,
-        n_chains: int = 4,
-        thin: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        progress: bool | str = "auto",
-        checkpoint: str | Path | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.models = models
-        self.n_folds = n_folds
-        self.encode = encode
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.thin = thin
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.max_seconds = max_seconds
-
     @fitting()
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MercerClassifier:
         """Fit the members, to all rows and to all but each fold, and weigh them.
@@ -682,35 +668,6 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
     """
 
     _task = REGRESSION
-
-    def __init__(
-        self,
-        *,
-        models: Any = "auto",
-        n_folds: int = 5,
-        encode: Any = "auto",
-        n_draws: int = 250,
-        n_warmup: int = 150,
-        n_chains: int = 4,
-        thin: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        progress: bool | str = "auto",
-        checkpoint: str | Path | None = None,
-        max_seconds: float | None = None,
-    ) -> None:
-        self.models = models
-        self.n_folds = n_folds
-        self.encode = encode
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.thin = thin
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.max_seconds = max_seconds
 
     @fitting()
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MercerRegressor:
