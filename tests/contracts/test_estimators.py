@@ -5,7 +5,9 @@ One setting of each in the first tier, the others in the second.
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import re
 import warnings
 from collections.abc import Iterator
 
@@ -224,3 +226,12 @@ def test_the_warning_is_public_can_be_filtered_and_pickles() -> None:
 def fit_in_the_open(estimator) -> None:
     x = np.random.default_rng(0).normal(size=(30, 2))
     estimator.fit(x, (x[:, 0] > 0.0).astype(int))
+
+
+@pytest.mark.parametrize("kind", {type(each): None for each in (*ESTIMATORS, *OTHER_SETTINGS)})
+def test_each_argument_is_described_in_the_order_of_the_signature(kind: type) -> None:
+    found = re.search(r"^Parameters\n-+\n(.*?)\n\n", inspect.getdoc(kind), re.M | re.S)
+    described = re.findall(r"^(\w+)(?: :|$)", found[1], re.M)
+    assert described == list(inspect.signature(kind).parameters)
+    for what in ("UsageError", "n_features_in_, feature_names_in_"):
+        assert re.findall(rf"^{what}$", inspect.getdoc(kind), re.M) == [what]

@@ -142,10 +142,6 @@ class AlaCarteRegressor(FunctionRegressor):
         Rows whose likelihood is climbed, at most; coefficients are from all rows.
     max_iter : int, default=60
         Steps of L-BFGS, of each fit.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input column is scaled; learned on the training rows.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the draws, the folds and the subsets of rows.
     max_seconds : float or None, default=None
         Stop after a whole step once so much time has passed, half of it for cross-validation;
         ``notes_`` says so, and the result is then not the same each time.
@@ -174,13 +170,6 @@ class AlaCarteRegressor(FunctionRegressor):
         Steps of L-BFGS of the last climb.
     notes_ : tuple of str
         What else a user should know of this fit, a line each.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------

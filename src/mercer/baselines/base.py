@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from scipy.special import expit
 from scipy.special import softmax as softmax_of
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.baselines.paths import (
@@ -50,7 +50,7 @@ from mercer.baselines.paths import (
 )
 from mercer.errors import DataError, NumericalError, UsageError
 from mercer.estimation.base import by_partition, classes_of, encode_classes, filled, is_dask
-from mercer.estimation.run import check_choice, check_count, check_positive, whole
+from mercer.estimation.run import AnyEstimator, check_choice, check_count, check_positive, whole
 from mercer.estimation.splits import number_groups
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.random import entropy_of, stream
@@ -63,8 +63,26 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-class InputEstimator(BaseEstimator):  # type: ignore[misc]
-    """Base of the baselines on Fourier features."""
+class InputEstimator(AnyEstimator):
+    """Base of the baselines on Fourier features.
+
+    Parameters
+    ----------
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+        How each input column is scaled; learned on the training rows.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the draws, the folds and the subsets of rows.
+
+    Attributes
+    ----------
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    UsageError
+        At ``fit``, if an argument is out of its range. It is a ValueError.
+    """
 
     n_features: int
     n_folds: int
@@ -74,11 +92,6 @@ class InputEstimator(BaseEstimator):  # type: ignore[misc]
     frequencies_: Array
     coef_: Array
     intercept_: Any
-
-    def _forget(self) -> None:
-        """Drop an earlier fit, so that nothing of it is left beside a new one."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
 
     def _checked(self) -> tuple[int, int]:
         """Check the arguments that all have; return folds, and rows that settings are chosen on."""
@@ -408,7 +421,39 @@ class RandomFeatureEstimator(InputEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
-    """Ridge regression on random Fourier features; a subclass says which frequencies are drawn."""
+    """Ridge regression on random Fourier features; a subclass says which frequencies are drawn.
+
+    Parameters
+    ----------
+    n_features : int, default=768
+        Even, and in equal shares: a cosine and a sine for each frequency.
+    length_factors : sequence of float
+        Length scales that are tried, in median distances of the standardised rows. Eight by
+        default, from 1/8 to 16.
+    penalties : sequence of float
+        Ridge penalties that are tried, with phi(x)'phi(x) = 1 and a standardised target: noise
+        variance over signal variance. Twelve by default, from 1e-12 to 100.
+    n_folds : int, default=5
+        Number of cross-validation folds.
+    selection_rows : int, default=10000
+        Rows that scales of inputs and target, length scale and penalty are learned from, at most;
+        coefficients are from all rows.
+
+    Attributes
+    ----------
+    length_factor_, penalty_ : float
+        What was chosen; the penalty is the next larger one where all rows together make the
+        equations singular.
+    cv_errors_ : ndarray of shape (n_length_factors, n_penalties)
+        Mean squared errors of the rows held out, of the standardised target; inf where singular.
+    frequencies_ : ndarray of shape (n_features / 2, d)
+        In radians per unit of the standardised inputs.
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the cosine and the sine of each frequency in turn, over the root of their
+        number.
+    intercept_ : float
+        Constant term, in units of the standardised target.
+    """
 
     n_features: int = 768
     length_factors: Sequence[float] = FACTORS
@@ -516,7 +561,13 @@ CLASS_PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 class FunctionClassifier(ClassifierMixin, InputEstimator):  # type: ignore[misc]
-    """Probabilities and labels from functions of Fourier features."""
+    """Probabilities and labels from functions of Fourier features.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        Class labels, sorted.
+    """
 
     classes_: NDArray[Any]
 
@@ -548,7 +599,40 @@ class FunctionClassifier(ClassifierMixin, InputEstimator):  # type: ignore[misc]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
-    """Logistic regression on random Fourier features; a subclass says which are drawn."""
+    """Logistic regression on random Fourier features; a subclass says which are drawn.
+
+    Parameters
+    ----------
+    n_features : int, default=768
+        Even, and in equal shares: a cosine and a sine for each frequency.
+    length_factors : sequence of float
+        Length scales that are tried, in median distances of the standardised rows. Six by
+        default, from 1/8 to 4.
+    penalties : sequence of float
+        Ridge penalties that are tried, with phi(x)'phi(x) = 1: one over the prior variance of the
+        log odds. Six by default, from 1e-5 to 1.
+    n_folds : int, default=5
+        Number of cross-validation folds; the score is the log loss.
+    selection_rows : int, default=2000
+        Rows that length scale and penalty are chosen on, at most; coefficients are from all rows,
+        scales of inputs from 200 000 at most.
+
+    Attributes
+    ----------
+    length_factor_, penalty_ : float
+        What was chosen.
+    cv_errors_ : ndarray of shape (n_length_factors, n_penalties)
+        Log losses of the rows held out, in nats a row.
+    frequencies_ : ndarray of shape (n_features / 2, d)
+        In radians per unit of the standardised inputs.
+    coef_ : ndarray of shape (n_features, q)
+        Coefficients of the cosine and the sine of each frequency in turn, over the root of their
+        number; q is 1 for two classes, C for more.
+    intercept_ : ndarray of shape (q,)
+        Not penalised.
+    n_iter_ : int
+        Steps of L-BFGS, 500 at most.
+    """
 
     n_features: int = 768
     length_factors: Sequence[float] = CLASS_FACTORS

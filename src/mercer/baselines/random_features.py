@@ -19,48 +19,6 @@ class RKSRegressor(RandomFeatureRegressor):
     Frequencies are drawn once, from N(0, I / s^2), and kept; the length scale s and the ridge
     penalty are chosen by cross-validation on the training rows. The intercept is not penalised.
 
-    Parameters
-    ----------
-    n_features : int, default=768
-        Even: a cosine and a sine for each frequency.
-    length_factors : sequence of float
-        Length scales that are tried, in median distances of the standardised rows. Eight by
-        default, from 1/8 to 16.
-    penalties : sequence of float
-        Ridge penalties that are tried, with phi(x)'phi(x) = 1 and a standardised target: noise
-        variance over signal variance. Twelve by default, from 1e-12 to 100.
-    n_folds : int, default=5
-        Number of cross-validation folds.
-    selection_rows : int, default=10000
-        Rows that scales of inputs and target, length scale and penalty are learned from, at most;
-        coefficients are from all rows.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input column is scaled; learned on the training rows.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the frequencies, the folds and the subset of rows.
-
-    Attributes
-    ----------
-    length_factor_, penalty_ : float
-        What was chosen; the penalty is the next larger one where all rows together make the
-        equations singular.
-    cv_errors_ : ndarray of shape (n_length_factors, n_penalties)
-        Mean squared errors of the rows held out, of the standardised target; inf where singular.
-    frequencies_ : ndarray of shape (n_features / 2, d)
-        In radians per unit of the standardised inputs.
-    coef_ : ndarray of shape (n_features,)
-        Coefficients of the cosine and the sine of each frequency in turn, over the root of their
-        number.
-    intercept_ : float
-        Constant term, in units of the standardised target.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
-
     See Also
     --------
     MKLRegressor : features of several kernels at several scales.
@@ -96,30 +54,12 @@ class MKLRegressor(RandomFeatureRegressor):
 
     Parameters
     ----------
-    n_features : int, default=768
-        Even, and in equal shares: a cosine and a sine for each frequency.
     kernels : sequence of str, default=("laplace", "rbf", "cauchy")
         "rbf": exp(-|t|^2 / (2 s^2)). "laplace": exp(-sum_l |t_l| / s). "cauchy":
         prod_l 1 / (1 + t_l^2 / s^2).
     scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
         Length scales s of each kernel, in median distances of the standardised rows:
         Euclidean, or city-block for "laplace".
-    length_factors : sequence of float
-        Common factors of all length scales that are tried. Eight by default, from 1/8 to 16.
-    penalties, n_folds, selection_rows, standardize, random_state
-        As those of `RKSRegressor`.
-
-    Attributes
-    ----------
-    length_factor_, penalty_, cv_errors_, frequencies_, coef_, intercept_
-        As those of `RKSRegressor`; frequencies are those of all kernels, one after the other.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------
@@ -154,51 +94,6 @@ class RKSClassifier(RandomFeatureClassifier):
     Frequencies are drawn once, from N(0, I / s^2), and kept; the length scale s and the ridge
     penalty are chosen by cross-validation on the training rows. Several classes: softmax.
 
-    Parameters
-    ----------
-    n_features : int, default=768
-        Even: a cosine and a sine for each frequency.
-    length_factors : sequence of float
-        Length scales that are tried, in median distances of the standardised rows. Six by
-        default, from 1/8 to 4.
-    penalties : sequence of float
-        Ridge penalties that are tried, with phi(x)'phi(x) = 1: one over the prior variance of the
-        log odds. Six by default, from 1e-5 to 1.
-    n_folds : int, default=5
-        Number of cross-validation folds; the score is the log loss.
-    selection_rows : int, default=2000
-        Rows that length scale and penalty are chosen on, at most; coefficients are from all rows,
-        scales of inputs from 200 000 at most.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input column is scaled; learned on the training rows.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the frequencies, the folds and the subset of rows.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (C,)
-        Class labels, sorted.
-    length_factor_, penalty_ : float
-        What was chosen.
-    cv_errors_ : ndarray of shape (n_length_factors, n_penalties)
-        Log losses of the rows held out, in nats a row.
-    frequencies_ : ndarray of shape (n_features / 2, d)
-        In radians per unit of the standardised inputs.
-    coef_ : ndarray of shape (n_features, q)
-        Coefficients of the cosine and the sine of each frequency in turn, over the root of their
-        number; q is 1 for two classes, C for more.
-    intercept_ : ndarray of shape (q,)
-        Not penalised.
-    n_iter_ : int
-        Steps of L-BFGS, 500 at most.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
-
     See Also
     --------
     RKSRegressor : the same for numbers.
@@ -231,27 +126,12 @@ class MKLClassifier(RandomFeatureClassifier):
 
     Parameters
     ----------
-    n_features : int, default=768
-        Even, and in equal shares: a cosine and a sine for each frequency.
     kernels : sequence of str, default=("laplace", "rbf", "cauchy")
+        "rbf": exp(-|t|^2 / (2 s^2)). "laplace": exp(-sum_l |t_l| / s). "cauchy":
+        prod_l 1 / (1 + t_l^2 / s^2).
     scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
-        As those of `MKLRegressor`.
-    length_factors : sequence of float
-        Common factors of all length scales that are tried. Six by default, from 1/8 to 4.
-    penalties, n_folds, selection_rows, standardize, random_state
-        As those of `RKSClassifier`.
-
-    Attributes
-    ----------
-    classes_, length_factor_, penalty_, cv_errors_, frequencies_, coef_, intercept_, n_iter_
-        As those of `RKSClassifier`; frequencies are those of all kernels, one after the other.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
+        Length scales s of each kernel, in median distances of the standardised rows:
+        Euclidean, or city-block for "laplace".
 
     See Also
     --------

@@ -160,7 +160,40 @@ class _Tried(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _FrequencyOptimizer(InputEstimator):
-    """Arguments of both, and the search."""
+    """Arguments of both, and the search.
+
+    Parameters
+    ----------
+    n_features : int, default=768
+        Even, and in equal shares: a cosine and a sine for each frequency.
+    components : sequence of int, default=(1, 4)
+        Numbers of components of the mixture that are tried.
+    penalties : sequence of float
+        Penalties of the squared coefficients that are tried; by default 0.01, 1 and 100.
+    steps : sequence of int, default=(5, 20, 100)
+        Numbers of L-BFGS steps that are tried.
+    spread : {"full", "diagonal"}, default="full"
+        Whether a component has a matrix M_k, as in the paper, or a scale for each input.
+    n_folds : int, default=3
+        Number of cross-validation folds; the score is the log loss, of numbers the squared error.
+    selection_rows : int, default=1000
+        Rows that components, penalty and steps are chosen on, at most.
+    max_seconds : float or None, default=None
+        Stop after a whole step once so much time has passed, half of it for cross-validation;
+        ``notes_`` says so, and the result is then not the same each time.
+
+    Attributes
+    ----------
+    n_components_, penalty_, n_steps_ : int, float, int
+        What was chosen.
+    cv_errors_ : ndarray of shape (n_numbers of components, n_penalties, n_numbers of steps)
+        Of the rows held out: log losses, in nats a row, or mean squared errors, of the standardised
+        target.
+    frequencies_ : ndarray of shape (F, d)
+        Optimised; in radians per unit of the standardised inputs.
+    notes_ : tuple of str
+        What else a user should know of this fit, a line each.
+    """
 
     n_features: int = 768
     components: Sequence[int] = (1, 4)
@@ -233,54 +266,13 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
     random frequency optimisation. Components, penalty and the number
     of steps are chosen by cross-validation on the training rows. Several classes: softmax.
 
-    Parameters
-    ----------
-    n_features : int, default=768
-        Even, and in equal shares: a cosine and a sine for each frequency.
-    components : sequence of int, default=(1, 4)
-        Numbers of components of the mixture that are tried.
-    penalties : sequence of float
-        Penalties of the squared coefficients that are tried; by default 0.01, 1 and 100.
-    steps : sequence of int, default=(5, 20, 100)
-        Numbers of L-BFGS steps that are tried.
-    spread : {"full", "diagonal"}, default="full"
-        Whether a component has a matrix M_k, as in the paper, or a scale for each input.
-    n_folds : int, default=3
-        Number of cross-validation folds; the score is the log loss.
-    selection_rows : int, default=1000
-        Rows that components, penalty and steps are chosen on, at most.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input column is scaled; learned on the training rows.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the draws, the folds and the subset of rows.
-    max_seconds : float or None, default=None
-        Stop after a whole step once so much time has passed, half of it for cross-validation;
-        ``notes_`` says so, and the result is then not the same each time.
-
     Attributes
     ----------
-    classes_ : ndarray of shape (C,)
-        Class labels, sorted.
-    n_components_, penalty_, n_steps_ : int, float, int
-        What was chosen.
-    cv_errors_ : ndarray of shape (n_numbers of components, n_penalties, n_numbers of steps)
-        Log losses of the rows held out, in nats a row.
-    frequencies_ : ndarray of shape (F, d)
-        Optimised; in radians per unit of the standardised inputs.
     coef_ : ndarray of shape (2 F, q)
         Coefficients of the cosine and the sine of each frequency in turn, over the root of F, times
         nu_k^2; q is 1 for two classes, C for more.
     intercept_ : ndarray of shape (q,)
         Penalised like the coefficients, as printed.
-    notes_ : tuple of str
-        What else a user should know of this fit, a line each.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------
@@ -338,31 +330,13 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
     As `RFOClassifier`, with half the squared residuals of the standardised target in place of the
     logistic loss.
 
-    Parameters
-    ----------
-    n_features, components, penalties, steps, spread, n_folds, selection_rows
-        As those of `RFOClassifier`; the score of folds is the squared error.
-    standardize, random_state, max_seconds
-        As those of `RFOClassifier`.
-
     Attributes
     ----------
-    n_components_, penalty_, n_steps_, frequencies_, notes_
-        As those of `RFOClassifier`.
-    cv_errors_ : ndarray of shape (n_numbers of components, n_penalties, n_numbers of steps)
-        Mean squared errors of the rows held out, of the standardised target.
     coef_ : ndarray of shape (2 F, 1)
         Coefficients of the cosine and the sine of each frequency in turn, over the root of F, times
         nu_k^2.
     intercept_ : ndarray of shape (1,)
         Constant term, in units of the standardised target; penalised like the coefficients.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------

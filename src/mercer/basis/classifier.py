@@ -322,17 +322,6 @@ class SequentialKernelClassifier(StreamClassifier):
 
     Parameters
     ----------
-    kernel : {"rbf", "matern12", "matern32", "matern52"}, default="rbf"
-    lengthscale : "learn", "median", float or sequence of float, default="learn"
-        "learn": each particle carries one of up to nine, from twice the median distance of the
-        first rows down to an eighth of that, but none below the distance from a row to the nearest
-        other. Numbers are in standardised units; of several, each particle
-        carries one.
-    n_particles : int, default=250
-    expected_centres : float, default=20
-        Prior mean of the number of centres.
-    max_centres : int, default=50
-        The most centres of a particle.
     max_candidates : int or None, default=None
         Inputs that may be centres: the first so many, of which later ones take the place at
         random, without a look at the labels. None: 128.
@@ -340,43 +329,17 @@ class SequentialKernelClassifier(StreamClassifier):
         Weight of a row after the next, in [0.5, 1]: 1 forgets nothing, 0.99 remembers a hundred
         rows or so. Rows leave at the latest when so many others came that they weigh a thousandth;
         of several classes, others that a class learns.
-    centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
-        Prior of the number of centres. The first spreads wide: accurate with more centres.
     linear_part : bool or int, default=True
         Whether the mean is linear in the inputs beside a constant, or in how many, the first ones;
         1e5 scales out it stays level.
     n_buffered : int, default=1024
         The most rows of a stream that are held: the posterior is that given these, each by its
         weight.
-    resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input is scaled; learned from the first rows.
-    encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
-        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
-        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
-        unless any is. None: as scikit-learn, which refuses all but numbers.
-    scale_rows : int, default=200
-        With ``partial_fit``: rows from which scales and length scales are learned. They are held
-        back, then learned in order; sooner if somebody predicts.
-    input_scale : float, array of shape (d,) or None, default=None
-        Standard deviations of the inputs, if they are known beforehand.
-    random_state : int, Generator, RandomState or None, default=None
-        An integer gives the same results each time.
-    progress : bool or "auto", default="auto"
-        A progress bar of ``fit``; "auto" shows it on a terminal or in a notebook.
-    checkpoint : path or None, default=None
-        Folder where ``fit`` saves its state as it goes, and from which it goes on.
-    max_seconds : float or None, default=None
-        ``fit`` stops after so much time, with the rows learned so far; ``notes_`` says so.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (C,)
-        Class labels, sorted.
     posterior_ : Draws
         Particles: "n_centres", "coef_std", "lengthscale"; one a function where C > 2.
-    diagnostics_ : Diagnostics
     centres_ : ndarray of shape (k, d)
         Kernel centres of the particle with the highest posterior density, in units of the inputs.
     n_centres_ : float
@@ -384,22 +347,8 @@ class SequentialKernelClassifier(StreamClassifier):
     log_predictive_ : ndarray
         Log probability of the class of each row of the last call, predicted before the row was
         learned.
-    mean_log_predictive_ : float
-        Mean of the log predictive densities of all rows learned.
-    n_rows_seen_ : int
     log_evidence_, log_evidence_se_ : float
         Log evidence of the rows held and its standard error, in nats.
-    notes_ : tuple of str
-        What else a user should know of this fit, a line each.
-    encoder_ : TableEncoder
-        Fitted, where a frame was encoded: inputs are then the columns that it makes.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------

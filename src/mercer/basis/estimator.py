@@ -49,30 +49,17 @@ class SequentialKernelRegressor(StreamRegressor):
 
     Parameters
     ----------
-    kernel : {"rbf", "matern12", "matern32", "matern52"}, default="rbf"
-    lengthscale : "learn", "median", float or sequence of float, default="learn"
-        "learn": each particle carries one of up to nine, from twice the median distance of the
-        first rows down to an eighth of that, but none below the distance from a row to the nearest
-        other. Numbers are in standardised units; of several, each particle
-        carries one.
     input_scalings : int or "auto", default="auto"
         Scalings of the inputs to choose among: 1 takes all inputs alike; more are drawn near the
         relevance of each input to a Gaussian process fitted to the first 300 rows, and what that
         took from these rows is charged to them (`mercer.basis.length_scales`). "auto": five with
         ``fit``, one in a stream.
-    n_particles : int, default=250
-    expected_centres : float, default=20
-        Prior mean of the number of centres.
-    max_centres : int, default=50
-        The most centres of a particle.
     max_candidates : int or None, default=None
         Inputs that may be centres: the first so many, of which later ones take the place at
         random, without a look at the targets. None: 512.
     forgetting : float or sequence of float, default=1.0
         Weight of a row after the next, in [0.5, 1]: 1 forgets nothing, 0.99 remembers a hundred
         rows or so. Several are run side by side, and weighted by how well they predicted.
-    centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
-        Prior of the number of centres. The first spreads wide: accurate with more centres.
     variances : {"integrated", "sampled"}, default="integrated"
         "sampled": noise and coefficients' variance are carried by the particle, as in the paper.
     linear_part : bool or int, default=False
@@ -81,7 +68,6 @@ class SequentialKernelRegressor(StreamRegressor):
     weighting : {"exact", "printed"}, default="exact"
         "printed": Algorithm 1 as printed, whose weights are biased (`mercer.basis.filter`); for
         study, with sampled variances and without forgetting.
-    resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
     move_fraction : float or "auto", default="auto"
         Share of the particles that is moved after each row, in (0, 1]. "auto": all until row 64, a
         fifth until row 512, then two fifths after every sixteen.
@@ -89,34 +75,13 @@ class SequentialKernelRegressor(StreamRegressor):
         Whether a row is set aside, and not learned, where its target is more probably an outlier
         than not (`mercer.basis.ensemble`); of many such rows in short time, which are a change, two
         are lost and the others learned. "auto": yes, but not where variances are sampled.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input is scaled; learned from the first rows.
-    encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
-        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
-        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
-        unless any is. None: as scikit-learn, which refuses all but numbers.
-    scale_rows : int, default=200
-        With ``partial_fit``: rows from which scales and length scales are learned. They are held
-        back, then learned in order; sooner if somebody predicts.
-    input_scale : float, array of shape (d,) or None, default=None
-        Standard deviations of the inputs, if they are known beforehand.
     target_scale : float, (centre, scale) or None, default=None
         Standard deviation of the target, or its centre and that, if known beforehand.
-    random_state : int, Generator, RandomState or None, default=None
-        An integer gives the same results each time.
-    progress : bool or "auto", default="auto"
-        A progress bar of ``fit``; "auto" shows it on a terminal or in a notebook.
-    checkpoint : path or None, default=None
-        Folder where ``fit`` saves its state as it goes, and from which it goes on.
-    max_seconds : float or None, default=None
-        ``fit`` stops after so much time, with the rows learned so far; ``notes_`` says so.
 
     Attributes
     ----------
     posterior_ : Draws
         Particles with their weights: "n_centres", "noise_std", "lengthscale", "coef_std".
-    diagnostics_ : Diagnostics
     centres_ : ndarray of shape (k, d)
         Kernel centres of a particle that has a typical number of them, in units of the inputs.
     n_centres_, noise_std_ : float
@@ -124,24 +89,10 @@ class SequentialKernelRegressor(StreamRegressor):
     log_predictive_ : ndarray
         Log density of the target of each row of the last call, predicted before the row was learned
         (nats).
-    mean_log_predictive_ : float
-        Mean of the log predictive densities of all rows learned.
-    n_rows_seen_ : int
     log_evidence_, log_evidence_se_ : float
         Where nothing is forgotten; nats. Of the rows that were learned.
     n_outliers_ : int
         Rows that were set aside.
-    notes_ : tuple of str
-        What else a user should know of this fit, a line each.
-    encoder_ : TableEncoder
-        Fitted, where a frame was encoded: inputs are then the columns that it makes.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------

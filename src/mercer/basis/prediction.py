@@ -233,7 +233,46 @@ RIVER_MISSING = f"River is missing; {INSTALL.format('river')}"
 
 
 class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
-    """Base of both estimators: a learner, and the scores of the last call that learned."""
+    """Base of both estimators: a learner, and the scores of the last call that learned.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "matern12", "matern32", "matern52"}, default="rbf"
+    lengthscale : "learn", "median", float or sequence of float, default="learn"
+        "learn": each particle carries one of up to nine, from twice the median distance of the
+        first rows down to an eighth of that, but none below the distance from a row to the nearest
+        other. Numbers are in standardised units; of several, each particle
+        carries one.
+    n_particles : int, default=250
+    expected_centres : float, default=20
+        Prior mean of the number of centres.
+    max_centres : int, default=50
+        The most centres of a particle.
+    centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
+        Prior of the number of centres. The first spreads wide: accurate with more centres.
+    resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+        How each input is scaled; learned from the first rows.
+    scale_rows : int, default=200
+        With ``partial_fit``: rows from which scales and length scales are learned. They are held
+        back, then learned in order; sooner if somebody predicts.
+    input_scale : float, array of shape (d,) or None, default=None
+        Standard deviations of the inputs, if they are known beforehand.
+    random_state : int, Generator, RandomState or None, default=None
+        An integer gives the same results each time.
+    progress : bool or "auto", default="auto"
+        A progress bar of ``fit``; "auto" shows it on a terminal or in a notebook.
+    checkpoint : path or None, default=None
+        Folder where ``fit`` saves its state as it goes, and from which it goes on.
+    max_seconds : float or None, default=None
+        ``fit`` stops after so much time, with the rows learned so far; ``notes_`` says so.
+
+    Attributes
+    ----------
+    mean_log_predictive_ : float
+        Mean of the log predictive densities of all rows learned.
+    n_rows_seen_ : int
+    """
 
     _learner: RowLearner[AnyRunning, Any]
     _last_densities: list[float]

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from mercer.errors import ConvergenceWarning, DataError, UsageError, rows_without_names, warn_user
 from mercer.estimation.model_file import ModelParts, require, write_model
-from mercer.estimation.run import CommonArguments, check_count
-from mercer.kernels.columns import distinct_rows
+from mercer.estimation.run import AnyEstimator, CommonArguments, check_count
 from mercer.random import stream
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
@@ -68,13 +67,59 @@ def _answer(name: str, args: Any, kwargs: Any, model: Any, rows: Any) -> Any:
 # Rows that stand for unknown inputs: fewer say too little of what these are otherwise.
 _LEAST_BACKGROUND = 10
 
-
 # Functions by which rows of a pool are compared, and how many of these are asked at a time.
 _POOL_DRAWS, _POOL_ROWS = 1000, 256
 
 
-class KernelEstimator(BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators; a subclass adds its arguments, ``fit`` and the parts of its file."""
+class KernelEstimator(AnyEstimator):
+    """Base of the estimators; a subclass adds its arguments, ``fit`` and the parts of its file.
+
+    Parameters
+    ----------
+    encode : "auto", TableEncoder or None, default="auto"
+        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
+        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
+        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
+        unless any is. None: as scikit-learn, which refuses all but numbers.
+    n_draws : int, default=500
+        Kept draws of each chain.
+    n_warmup : int, default=150
+        Steps of each chain that tune the sampler and are dropped.
+    n_chains : int, default=4
+        Independent chains.
+    thin : int, default=1
+        One of so many steps is kept.
+    random_state : int, Generator, RandomState or None, default=None
+        An integer gives the same draws each time, for any ``n_jobs``.
+    n_jobs : int or None, default=None
+        Chains that run at a time; -1 for one a core. Where `joblib.parallel_config` names an
+        engine, such as Dask, they run there.
+    progress : bool or "auto", default="auto"
+        A progress bar; "auto" shows it on a terminal or in a notebook.
+    checkpoint : path or None, default=None
+        Folder where the state is saved as the chains run. ``fit`` with the same data and options
+        goes on from there, to the same draws, bit for bit.
+    max_seconds : float or None, default=None
+        Stop after a whole step once so much time has passed; ``notes_`` says so.
+
+    Attributes
+    ----------
+    diagnostics_ : Diagnostics
+        R-hat, effective sample sizes, acceptance, and warnings in words.
+    feature_labels_ : tuple of str
+        Names of the columns; x0, x1, ... where none were given.
+    notes_ : tuple of str
+        What else a user should know of this fit, a line each.
+    encoder_ : TableEncoder
+        Fitted, where a frame was encoded: inputs are then the columns that it makes.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Raises
+    ------
+    UsageError
+        At ``fit``, if an argument is out of its range. It is a ValueError.
+    """
 
     # Rows whose laws or features are in memory at a time.
     _rows_at_once: ClassVar[int] = 1024
@@ -314,11 +359,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         common.check()
         return common
 
-    def _forget(self) -> None:
-        """Drop an earlier fit, so that nothing of it is left beside a new one."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
     def _warn_of_convergence(self) -> None:
         """Issue one `ConvergenceWarning` if the diagnostics found something; last line of ``fit``.
 
@@ -454,64 +494,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return Z
 
 
-# Weights of rows: how often each counts. Rows that are the same are one row that counts so often
-# as they do together, so that a table with weights and one with repeated rows are one table.
-
-_MOST_COPIES = 50_000
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Return the weights of n rows, or raise `UsageError`; None where none are given."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(filled(sample_weight))
-    if weights.ndim == 0:
-        weights = np.full(n_rows, weights)
-    if weights.shape != (n_rows,):
-        raise UsageError(f"sample_weight has shape {weights.shape}; there are {n_rows} rows")
-    if weights.dtype.kind not in "biuf":
-        raise UsageError(f"sample_weight must hold numbers; got {weights.dtype}")
-    weights = weights.astype(np.float64)
-    if not (np.isfinite(weights) & (weights >= 0.0)).all():
-        raise UsageError("sample_weight must hold finite numbers that are not negative")
-    if (weights > 0.0).sum() < 2:
-        raise UsageError("sample_weight is zero for all rows but one at most; two are needed")
-    return weights
-
-
-def weighted_rows(
-    rows: NDArray[np.float64], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Find the rows that differ, of n with all that is known of them as columns.
-
-    Returns
-    -------
-    positions : ndarray of shape (m,)
-        All, in their order, where each counts once; else those of the first of each, in an order
-        that is that of what they hold.
-    weights : ndarray of shape (m,) or None
-        How often each counts; None: once.
-    """
-    kept = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
-    first, which = distinct_rows(rows[kept])
-    each = np.ones(len(kept)) if weights is None else weights[kept]
-    if len(first) == len(kept) and (each == 1.0).all():
-        return kept.astype(np.int64), None
-    return kept[first].astype(np.int64), np.bincount(which, each).astype(np.float64)
-
-
-def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How often rows stand in a table that shows their weights, for scales and quartiles.
-
-    Whole numbers as they are, others and very large ones in proportion.
-    """
-    limit = max(len(weights), _MOST_COPIES)
-    if (weights == np.rint(weights)).all() and weights.sum() <= limit:
-        return weights.astype(np.int64)
-    ends = np.rint(np.cumsum(weights) * (limit / weights.sum())).astype(np.int64)
-    return np.asarray(np.diff(ends, prepend=0))
-
-
 # What cannot be learned from, named by its place.
 
 
@@ -619,7 +601,13 @@ def classes_of(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
 
 
 class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
-    """Base of classifiers: a subclass gives probabilities, and the label follows."""
+    """Base of classifiers: a subclass gives probabilities, and the label follows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        Class labels, sorted.
+    """
 
     classes_: NDArray[Any]
 
@@ -715,7 +703,19 @@ class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type:
 
 
 class JudgedNumbers:
-    """Mixin of regressors that may learn which of their targets are wrong."""
+    """Mixin of regressors that may learn which of their targets are wrong.
+
+    Attributes
+    ----------
+    expected_target_, expected_target_std_ : ndarray of shape (n,)
+        Mean and standard deviation of a right target of each row, given the targets of the others.
+    contamination_rate_ : float
+        Posterior mean of the share of wrong targets.
+    recorded_ : ndarray of shape (n,)
+        Targets as they were given.
+    row_names_ : RowNames
+        How a report calls the rows.
+    """
 
     noise: str
     target_centre_: float

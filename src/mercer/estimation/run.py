@@ -11,6 +11,7 @@ import json
 import math
 import numbers
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -22,6 +23,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from mercer.errors import ConvergenceWarning, UsageError
 from mercer.posterior.container import mercer_version
@@ -140,6 +142,64 @@ def _in_hand() -> Iterator[None]:
             raise SamplingStoppedError(error.signal_number, None) from error
         finally:
             _IN_HAND.reset(before)
+
+
+# Docstrings of estimators: what several have in common is described once, in their base.
+
+_SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.M)
+_SHARED = ("Parameters", "Attributes", "Raises")
+
+
+class AnyEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators, whose docstrings it completes.
+
+    Arguments, attributes and errors that one does not describe itself are described as its bases
+    do; arguments in the order of the signature, and only those that it has.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Complete the docstring."""
+        super().__init_subclass__(**kwargs)
+        if not cls.__doc__:  # there is none in Python -OO
+            return
+        sections = _sections(cls.__doc__)
+        text = sections.pop("")
+        fields = [*getattr(cls, "__dataclass_fields__", ()), *inspect.get_annotations(cls)]
+        for title in _SHARED:
+            entries = _entries(sections.pop(title, ""))
+            for base in cls.__mro__[1:]:
+                described = {name for names in entries for name in names}
+                for names, entry in _entries(_sections(base.__doc__ or "").get(title, "")).items():
+                    is_own = title != "Parameters" or names[0] in fields
+                    if is_own and described.isdisjoint(names):
+                        entries[names] = entry
+            if title == "Parameters":
+                place = {name: k for k, name in reversed([*enumerate(fields)])}
+                entries = dict(sorted(entries.items(), key=lambda each: place.get(each[0][0], 0)))
+            text += _titled(title, "\n".join(entries.values()) + "\n\n") if entries else ""
+        text += "".join(_titled(title, body) for title, body in sections.items())
+        cls.__doc__ = text.rstrip() + "\n"
+
+    def _forget(self) -> None:
+        """Drop an earlier fit, so that nothing of it is left beside a new one."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+
+def _sections(docstring: str) -> dict[str, str]:
+    """Cut a docstring at its titles; what is before the first has none."""
+    head, *found = _SECTION.split(inspect.cleandoc(docstring) + "\n\n")
+    return {"": head, **dict(zip(found[::2], found[1::2], strict=True))}
+
+
+def _titled(title: str, body: str) -> str:
+    return f"{title}\n{'-' * len(title)}\n{body}"
+
+
+def _entries(section: str) -> dict[tuple[str, ...], str]:
+    """Cut a section at its entries, by the names that they describe."""
+    texts = (text.rstrip() for text in re.split(r"\n(?=\S)", section.strip("\n")) if text.strip())
+    return {tuple(re.split(" *:|\n", text)[0].split(", ")): text for text in texts}
 
 
 @dataclass(frozen=True)

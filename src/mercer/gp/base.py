@@ -308,7 +308,55 @@ _INDUCING = 2048  # "auto"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPEstimator(KernelEstimator):
-    """Base of `GPClassifier` and `GPRegressor`."""
+    """Base of `GPClassifier` and `GPRegressor`.
+
+    Parameters
+    ----------
+    kernel : str or kernel, default="auto"
+        Of the function. "auto": the data choose. RBF and Matern 5/2, with one weight for all
+        inputs, with one per input, sums of both, and these with a linear part, are compared by
+        their log scores on held-out rows, of a frame with text also sums and products with
+        categories; predictions are a mixture over up to three, with the
+        weights that have the highest log score (stacking). Else "rbf", "matern12", "matern32",
+        "matern52", "rational_quadratic", "periodic", "linear", "polynomial", "constant",
+        "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
+        "isotropic(rbf)" has one length scale for all inputs, 'rbf[age, "mean radius"]' looks at
+        these columns alone, and "categorical[city]" compares levels. Also a kernel of
+        `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
+    inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
+        "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
+        posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
+        takes over, which ``notes_`` says. "hmc": trajectories of random length, step size and mass
+        tuned in warm-up; "nuts": the no-U-turn sampler; "metropolis": a random walk of ten
+        proposals a step; both tuned likewise; "map": the most probable hyperparameters only.
+    n_leapfrog : int or None, default=None
+        Steps of every trajectory, for "hmc". Given together with ``step_size`` it fixes the
+        trajectories as in the paper, with unit mass and the paper's start: nothing is tuned.
+    step_size : float or None, default=None
+        Of a leapfrog step, on the log parameters; given together with ``n_leapfrog``.
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+        Of inputs, per column, learned on the training rows. "auto": mean and standard deviation,
+        or, where the standard deviation is over ten times the interquartile range, median and
+        interquartile range, clipped at 10. Constant columns become 0.
+    n_draws : int, default=500
+        Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
+        where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations
+        of the target) and nothing is to be warned of. "importance": ``n_draws`` times ``n_chains``
+        weighted draws are kept at most; evaluations end when they are worth as many equal ones, or
+        200 (of up to 150 rows as many as predictions need, 600 at most).
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel, from its name or from scikit-learn's; with "auto" the one of most weight.
+    kernel_weights_ : dict of str to float
+        Of each kernel that predictions average over its weight, the largest first; with sum 1.
+        With "auto" these are stacking weights, not probabilities of kernels.
+    kernel_posteriors_ : dict of str to Draws
+        Of each of them its draws; ``posterior_`` are those of the first.
+    prior_weight_interval_ : tuple of float
+        Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
+    """
 
     kernel: Any = "auto"
     inference: str = "importance"

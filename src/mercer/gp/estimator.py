@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from scipy.special import softmax as softmax_of
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
-from mercer.estimation.base import by_partition, encode_classes
+from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.run import CommonArguments, check_choice, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
@@ -300,7 +299,7 @@ class MixedAnswers:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
+class GPClassifier(LabelPredictions, GPEstimator):
     """Classification by Gaussian processes, averaged over hyperparameters.
 
     Two classes have one latent function, whose logistic transform is a probability; several have
@@ -310,23 +309,6 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    kernel : str or kernel, default="auto"
-        Of the function. "auto": the data choose. RBF and Matern 5/2, with one weight for all
-        inputs, with one per input, sums of both, and these with a linear part, are compared by
-        their log scores on held-out rows, of a frame with text also sums and products with
-        categories; predictions are a mixture over up to three, with the
-        weights that have the highest log score (stacking). Else "rbf", "matern12", "matern32",
-        "matern52", "rational_quadratic", "periodic", "linear", "polynomial", "constant",
-        "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
-        "isotropic(rbf)" has one length scale for all inputs, 'rbf[age, "mean radius"]' looks at
-        these columns alone, and "categorical[city]" compares levels. Also a kernel of
-        `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
-    inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
-        "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
-        posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
-        takes over, which ``notes_`` says. "hmc": trajectories of random length, step size and mass
-        tuned in warm-up; "nuts": the no-U-turn sampler; "metropolis": a random walk of ten
-        proposals a step; both tuned likewise; "map": the most probable hyperparameters only.
     integration : {"laplace", "exact"}, default="laplace"
         Of the latent function of two classes. "exact": draws of function and hyperparameters from
         their joint posterior, by delayed acceptance of what "hmc" or "nuts" propose on Laplace's;
@@ -345,91 +327,27 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         "mode" is Laplace's k'a, as in the paper; "corrected" goes from there towards the posterior
         mean, along the first-order step and as far as the variational bound says. Exact draws
         need neither.
-    n_leapfrog : int or None, default=None
-        Steps of every trajectory, for "hmc". Given together with ``step_size`` it fixes the
-        trajectories as in the paper, with unit mass and the paper's start: nothing is tuned.
-    step_size : float or None, default=None
-        Of a leapfrog step, on the log parameters; given together with ``n_leapfrog``.
     max_rows : int or "auto", default="auto"
         Of more rows so many are fitted, a random choice stratified by class, and ``notes_``
         says so; at most 5000. "auto": 5000 for "map", 2000 for samplers.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Per column, learned on the training rows. "auto": mean and standard deviation, or, where
-        the standard deviation is over ten times the interquartile range, median and
-        interquartile range, clipped at 10. Constant columns become 0.
-    encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
-        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
-        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
-        unless any is. None: as scikit-learn, which refuses all but numbers.
-    n_draws : int, default=500
-        Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
-        where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations
-        of the target) and nothing is to be warned of. "importance": ``n_draws`` times ``n_chains``
-        weighted draws are kept at most; evaluations end when they are worth as many equal ones, or
-        200 (of up to 150 rows as many as predictions need, 600 at most).
-    n_warmup : int, default=150
-        Steps of each chain that tune the sampler and are dropped.
-    n_chains : int, default=4
-        Independent chains.
-    thin : int, default=1
-        One of so many steps is kept.
-    random_state : int, Generator, RandomState or None, default=None
-        An integer gives the same draws each time, for any ``n_jobs``.
-    n_jobs : int or None, default=None
-        Chains that run at a time; -1 for one a core. Where `joblib.parallel_config` names an
-        engine, such as Dask, they run there.
-    progress : bool or "auto", default="auto"
-        A progress bar; "auto" shows it on a terminal or in a notebook.
-    checkpoint : path or None, default=None
-        Folder where the state is saved as the chains run. ``fit`` with the same data and options
-        goes on from there, to the same draws, bit for bit.
-    max_seconds : float or None, default=None
-        Stop after a whole step once so much time has passed; ``notes_`` says so.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
     posterior_ : Draws
         Draws of the log parameters of the kernel ("log_signal_variance", "log_weight", one a
         column, ...), "log_density", "latent" (in logits, at up to 20 fixed rows) and the dual
         coefficients.
-    diagnostics_ : Diagnostics
-        R-hat, effective sample sizes, acceptance, and warnings in words.
-    kernel_ : Kernel
-        The kernel, from its name or from scikit-learn's; with "auto" the one of most weight.
-    kernel_weights_ : dict of str to float
-        Of each kernel that predictions average over its weight, the largest first; with sum 1.
-        With "auto" these are stacking weights, not probabilities of kernels.
-    kernel_posteriors_ : dict of str to Draws
-        Of each of them its draws; ``posterior_`` are those of the first.
     relevance_ : ndarray of shape (n_draws in all, d)
         Draws of each input's weight: its inverse squared length scale, standardised inputs; only
         where a kernel that predicts has one such weight per input. With "auto": of the kernels in
         ``kernel_weights_`` that have, in proportion to their weights. Several classes: averaged
         over them.
-    prior_weight_interval_ : tuple of float
-        Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
-    feature_labels_ : tuple of str
-        Names of the columns; x0, x1, ... where none were given.
     log_evidence_, log_evidence_se_ : float
         Log of the probability (classes) or of the density (numbers) of the targets given inputs and
         the kernel of most weight, hyperparameters integrated out, and its standard error; nats.
         After "importance" only. Given the hyperparameters it is that of expectation propagation,
         fitted at 24 of them as a correction of Laplace's, where it can be had there; of several
         classes Laplace's.
-    notes_ : tuple of str
-        What else a user should know of this fit, a line each.
-    encoder_ : TableEncoder
-        Fitted, where a frame was encoded: inputs are then the columns that it makes.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------
@@ -551,13 +469,6 @@ class GPClassifier(ClassifierMixin, GPEstimator):  # type: ignore[misc]
         p = answers.probabilities(self._standardized(X))
         p = np.clip(p, SMALLEST_PROBA, 1.0 - SMALLEST_PROBA)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
-
-    @by_partition
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most probable class of each row of X, shape (m,), in the type of the labels."""
-        check_is_fitted(self)
-        labels: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
-        return labels
 
     def latent(self, X: ArrayLike) -> tuple[Array, Array]:
         """Posterior mean and variance of the latent function.

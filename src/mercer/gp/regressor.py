@@ -15,9 +15,7 @@ from scipy.stats import norm
 from mercer.errors import UsageError
 from mercer.estimation.base import (
     JudgedNumbers,
-    check_weights,
-    copies,
-    weighted_rows,
+    filled,
 )
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import (
@@ -63,6 +61,7 @@ from mercer.gp.prediction import (
     few_functions,
     functions_of,
 )
+from mercer.kernels.columns import distinct_rows
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import FARTHEST, shares_of
 from mercer.posterior.labels import TargetLaws
@@ -100,6 +99,64 @@ def _with_few_draws(
     return with_few(averaged, few, unit, is_induced=is_induced)
 
 
+# Weights of rows: how often each counts. Rows that are the same are one row that counts so often
+# as they do together, so that a table with weights and one with repeated rows are one table.
+
+_MOST_COPIES = 50_000
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Return the weights of n rows, or raise `UsageError`; None where none are given."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(filled(sample_weight))
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise UsageError(f"sample_weight has shape {weights.shape}; there are {n_rows} rows")
+    if weights.dtype.kind not in "biuf":
+        raise UsageError(f"sample_weight must hold numbers; got {weights.dtype}")
+    weights = weights.astype(np.float64)
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise UsageError("sample_weight must hold finite numbers that are not negative")
+    if (weights > 0.0).sum() < 2:
+        raise UsageError("sample_weight is zero for all rows but one at most; two are needed")
+    return weights
+
+
+def weighted_rows(
+    rows: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Find the rows that differ, of n with all that is known of them as columns.
+
+    Returns
+    -------
+    positions : ndarray of shape (m,)
+        All, in their order, where each counts once; else those of the first of each, in an order
+        that is that of what they hold.
+    weights : ndarray of shape (m,) or None
+        How often each counts; None: once.
+    """
+    kept = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
+    first, which = distinct_rows(rows[kept])
+    each = np.ones(len(kept)) if weights is None else weights[kept]
+    if len(first) == len(kept) and (each == 1.0).all():
+        return kept.astype(np.int64), None
+    return kept[first].astype(np.int64), np.bincount(which, each).astype(np.float64)
+
+
+def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How often rows stand in a table that shows their weights, for scales and quartiles.
+
+    Whole numbers as they are, others and very large ones in proportion.
+    """
+    limit = max(len(weights), _MOST_COPIES)
+    if (weights == np.rint(weights)).all() and weights.sum() <= limit:
+        return weights.astype(np.int64)
+    ends = np.rint(np.cumsum(weights) * (limit / weights.sum())).astype(np.int64)
+    return np.asarray(np.diff(ends, prepend=0))
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     """Regression by a Gaussian process, averaged over hyperparameters.
@@ -111,17 +168,6 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
 
     Parameters
     ----------
-    kernel : str or kernel, default="auto"
-        Of the function. "auto": the data choose. RBF and Matern 5/2, with one weight for all
-        inputs, with one per input, sums of both, and these with a linear part, are compared by
-        their log scores on held-out rows, of a frame with text also sums and products with
-        categories; predictions are a mixture over up to three, with the
-        weights that have the highest log score (stacking). Else "rbf", "matern12", "matern32",
-        "matern52", "rational_quadratic", "periodic", "linear", "polynomial", "constant",
-        "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
-        "isotropic(rbf)" has one length scale for all inputs, 'rbf[age, "mean radius"]' looks at
-        these columns alone, and "categorical[city]" compares levels. Also a kernel of
-        `mercer.kernels` or of scikit-learn, whose form is taken, not its values.
     noise_std : float, array of shape (n,) or "learn", default="learn"
         Standard deviation of the noise in units of the target, where it is known; an array has
         that of each row of ``fit``. New targets then have the noise of the rows on average (root
@@ -133,12 +179,6 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         targets, with their tails. Chains by Gibbs and Metropolis steps, whatever
         ``inference`` is; one kernel, where "auto" that of most weight for the rows that look right;
         not with ``n_inducing``, weights of rows, or "map".
-    inference : {"importance", "hmc", "nuts", "metropolis", "map"}, default="importance"
-        "importance": adaptive importance sampling of the hyperparameters, from the maximum of their
-        posterior and its curvature; draws have weights, and where these are not to be trusted "hmc"
-        takes over, which ``notes_`` says. "hmc": trajectories of random length, step size and mass
-        tuned in warm-up; "nuts": the no-U-turn sampler; "metropolis": a random walk of ten
-        proposals a step; both tuned likewise; "map": the most probable hyperparameters only.
     prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs and targets. "wide": log variance ~
         N(1, 3^2), log weights ~ N(-1 - log d, 3^2), log variance of the noise ~ N(-3, 3^2).
@@ -146,11 +186,6 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         log parameters, no intercept. A mapping of kinds to mean and standard deviation of the
         logarithm, such as ``{"weight": (-2.0, 3.0)}``, changes these kinds of "wide": variance,
         weight, shape, period, frequency, noise.
-    n_leapfrog : int or None, default=None
-        Steps of every trajectory, for "hmc". Given together with ``step_size`` it fixes the
-        trajectories as in the paper, with unit mass and a fixed start: nothing is tuned.
-    step_size : float or None, default=None
-        Of a leapfrog step, on the log parameters; given together with ``n_leapfrog``.
     max_rows : int or "auto", default="auto"
         Of more rows so many are fitted, a random choice stratified by the target, and ``notes_``
         says so; at most 5000. "auto": 5000 for "map", 2000 for samplers.
@@ -158,39 +193,6 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         With more rows than ``max_rows``: inducing points, from 10 to 5000, by which predictions
         are of all rows; hyperparameters stay those of the rows that are fitted. "auto": 2048.
         None: predictions are of these rows alone.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Of inputs, per column, learned on the training rows. "auto": mean and standard deviation,
-        or, where the standard deviation is over ten times the interquartile range, median and
-        interquartile range, clipped at 10. Constant columns become 0.
-    encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
-        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
-        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
-        unless any is. None: as scikit-learn, which refuses all but numbers.
-    n_draws : int, default=500
-        Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
-        where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations
-        of the target) and nothing is to be warned of. "importance": ``n_draws`` times ``n_chains``
-        weighted draws are kept at most; evaluations end when they are worth as many equal ones, or
-        200 (of up to 150 rows as many as predictions need, 600 at most).
-    n_warmup : int, default=150
-        Steps of each chain that tune the sampler and are dropped.
-    n_chains : int, default=4
-        Independent chains.
-    thin : int, default=1
-        One of so many steps is kept.
-    random_state : int, Generator, RandomState or None, default=None
-        An integer gives the same draws each time, for any ``n_jobs``.
-    n_jobs : int or None, default=None
-        Chains that run at a time; -1 for one a core. Where `joblib.parallel_config` names an
-        engine, such as Dask, they run there.
-    progress : bool or "auto", default="auto"
-        A progress bar; "auto" shows it on a terminal or in a notebook.
-    checkpoint : path or None, default=None
-        Folder where the state is saved as the chains run. ``fit`` with the same data and options
-        goes on from there, to the same draws, bit for bit.
-    max_seconds : float or None, default=None
-        Stop after a whole step once so much time has passed; ``notes_`` says so.
 
     Attributes
     ----------
@@ -201,21 +203,10 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         With ``noise="contaminated"`` the noise is that of the narrowest right targets, and there
         are "log_rate" (of errors), "log_shares" (of each kind of target: width of right ones, size
         of errors) and "error_kind" (of each row).
-    diagnostics_ : Diagnostics
-        R-hat, effective sample sizes, acceptance, and warnings in words.
-    kernel_ : Kernel
-        The kernel, from its name or from scikit-learn's; with "auto" the one of most weight.
-    kernel_weights_ : dict of str to float
-        Of each kernel that predictions average over its weight, the largest first; with sum 1.
-        With "auto" these are stacking weights, not probabilities of kernels.
-    kernel_posteriors_ : dict of str to Draws
-        Of each of them its draws; ``posterior_`` are those of the first.
     relevance_ : ndarray of shape (n_draws in all, d)
         Draws of each input's weight: its inverse squared length scale, standardised inputs; only
         where a kernel that predicts has one such weight per input. With "auto": of the kernels in
         ``kernel_weights_`` that have, in proportion to their weights.
-    prior_weight_interval_ : tuple of float
-        Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
     noise_std_ : float
         Posterior mean of the standard deviation of the noise, in units of the target.
     log_marginal_likelihood_ : float
@@ -224,31 +215,10 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     target_error_proba_ : ndarray of shape (n,)
         Probability that each target is wrong, of rows that were not fitted (``max_rows``) too; this
         and the next with "contaminated" noise only.
-    expected_target_, expected_target_std_ : ndarray of shape (n,)
-        Mean and standard deviation of a right target of each row, given the targets of the others.
-    contamination_rate_ : float
-        Posterior mean of the share of wrong targets.
-    recorded_ : ndarray of shape (n,)
-        Targets as they were given.
-    row_names_ : RowNames
-        How a report calls the rows.
-    feature_labels_ : tuple of str
-        Names of the columns; x0, x1, ... where none were given.
     log_evidence_, log_evidence_se_ : float
         Log of the probability (classes) or of the density (numbers) of the targets given inputs and
         the kernel of most weight, hyperparameters integrated out, and its standard error; nats.
         After "importance" only.
-    notes_ : tuple of str
-        What else a user should know of this fit, a line each.
-    encoder_ : TableEncoder
-        Fitted, where a frame was encoded: inputs are then the columns that it makes.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------

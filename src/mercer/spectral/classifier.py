@@ -124,13 +124,6 @@ class BaNKClassifier(FunctionClassifier):
 
     Parameters
     ----------
-    n_frequencies : int or "auto", default="auto"
-        Number of Fourier frequencies, two features each. "auto": by the effective degrees of
-        freedom that the rows give the function at the start, six for ten of the first 60 and five
-        for each four further ones, 16 at least; at most two for each five rows (48 with few of
-        them) or 160, 384 from 5000 rows on.
-    concentration : float or "learn", default=2.0
-        Concentration of the Dirichlet process: the larger, the more components.
     ordered : bool or list, default=False
         Whether classes have an order: ``["low", "mid", "high"]``, from lowest to highest (or
         "low,mid,high"); True for that of an ordered pandas Categorical, also in opened Parquet
@@ -149,12 +142,6 @@ class BaNKClassifier(FunctionClassifier):
         How frequencies are proposed. "pcn": half of them by a step from where they are, tuned in
         warm-up, half anew from the whole mixture; "prior": anew from their component, as in the
         paper.
-    base_measure : {"diagonal", "full"}, default="diagonal"
-        Covariances of the components; full ones are for up to about 30 inputs.
-    frequency_scale : float or "learn", default="learn"
-        "learn": a scale for each input, from a few steps up the evidence on at most 2000 rows,
-        then redrawn with the rest. A number fixes the scale at so many times 1 / sqrt(d) radians
-        per standardised unit.
     ridge_precision : float or "learn", default="learn"
         Prior precision of the coefficients, in logits.
     linear_part : bool, default=True
@@ -163,80 +150,26 @@ class BaNKClassifier(FunctionClassifier):
         With more rows than this, the spectrum is learned on so many drawn at random, and the
         coefficients by a few passes over all rows; ``notes_`` says so, and what it changed on
         rows held out for that. None learns the spectrum on all rows.
-    full_draws : int, default=4
-        Draws whose coefficients are learned from all rows, where ``kernel_rows`` is exceeded.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Per column, learned on the training rows. "auto": mean and standard deviation; where columns
-        are skewed (absolute skewness above 1) or hold artefacts (a standard deviation over ten
-        times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
-        inverse hyperbolic sine (its knee at one interquartile range, from 3000 rows on also at 0.3
-        or 0.1), whichever has the highest evidence on at most 6000 rows. Constant columns become 0.
-    encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
-        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
-        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
-        unless any is. None: as scikit-learn, which refuses all but numbers.
-    device : str or None, default=None
-        Where features and their products are computed in ``fit``: None, by NumPy on the processor;
-        "cuda", "cuda:1", ..., by PyTorch, in double precision (extra ``mercer[torch]``). The
-        same seed gives draws that differ in their last bits, and soon in more. Predictions are by
-        NumPy: a fitted model needs no device.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each.
     n_warmup : int, default=50
         Sweeps of each chain that tune the steps and are dropped. Of a spectrum from 3000 rows or
         more, and unless ``proposals="prior"``, the first one begins where up to 400 steps up the
         posterior of all frequencies and coefficients have led, on at most 20 000 rows.
-    n_chains : int, default=4
-        Independent chains.
     thin : int or "auto", default=1
         One of so many sweeps is kept. "auto": each; but where diagnostics would warn and longer
         chains may end that, chains go on to two or four times as many sweeps, of which every second
         or fourth is kept (several chains of 100 draws or more, and fewer than 5000 rows). For
         classes that seldom ends a warning.
-    random_state : int, Generator, RandomState or None, default=None
-        An integer gives the same draws each time, for any ``n_jobs``.
-    n_jobs : int or None, default=None
-        Chains that run at a time; -1 for one a core. Where `joblib.parallel_config` names an
-        engine, such as Dask, they run there.
-    progress : bool or "auto", default="auto"
-        A progress bar; "auto" shows it on a terminal or in a notebook.
-    checkpoint : path or None, default=None
-        Folder where the state is saved as the chains run. ``fit`` with the same data and options
-        goes on from there, to the same draws, bit for bit.
-    max_seconds : float or None, default=None
-        Stop after a whole sweep once so much time has passed; ``notes_`` says so.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (C,)
-        Class labels, sorted.
     class_order_ : ndarray of shape (C,)
         Class labels in the order in which they are told apart; of two, the second one first; of
         ordered ones, the lowest.
     posterior_ : Draws
         Draws of "log_likelihood" (nats, of the training rows), coefficients, "frequencies"
         (radians per standardised unit), the partition, and what is monitored.
-    diagnostics_ : Diagnostics
-        R-hat, effective sample sizes, acceptance, and warnings in words.
-    components_ : Table
-        The draw with the highest likelihood: share, frequencies and spreads of each component,
-        in radians per unit of each input.
-    n_frequencies_ : int
-        Frequencies that were used.
-    feature_labels_ : tuple of str
-        Names of the columns; x0, x1, ... where none were given.
-    notes_ : tuple of str
-        What else a user should know of this fit, a line each.
-    encoder_ : TableEncoder
-        Fitted, where a frame was encoded: inputs are then the columns that it makes.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------

@@ -173,24 +173,11 @@ class BaNKRegressor(FunctionRegressor):
 
     Parameters
     ----------
-    n_frequencies : int or "auto", default="auto"
-        Number of Fourier frequencies, two features each. "auto": by the effective degrees of
-        freedom that the rows give the function at the start, six for ten of the first 60 and five
-        for each four further ones, 16 at least; at most two for each five rows (48 with few of
-        them) or 160, 384 from 5000 rows on.
-    concentration : float or "learn", default=2.0
-        Concentration of the Dirichlet process: the larger, the more components.
     proposals : {"pcn", "prior"}, default="pcn"
         How frequencies are proposed. "pcn": some by a step from where they are, tuned in warm-up,
         the others anew from the whole mixture: half of them, up to nine in ten where steps are
         long; below 5000 rows components move with all their members, and scales with all
         frequencies, too; "prior": anew from their component, as in the paper.
-    base_measure : {"diagonal", "full"}, default="diagonal"
-        Covariances of the components; full ones are for up to about 30 inputs.
-    frequency_scale : float or "learn", default="learn"
-        "learn": a scale for each input, from a few steps up the evidence on at most 2000 rows,
-        then redrawn with the rest. A number fixes the scale at so many times 1 / sqrt(d) radians
-        per standardised unit.
     ridge_precision : float or "learn", default="learn"
         Prior precision of the coefficients relative to that of the noise.
     noise : {"normal", "contaminated", "student_t", "heteroscedastic", "negative_binomial"}, \
@@ -214,49 +201,17 @@ class BaNKRegressor(FunctionRegressor):
         With more rows than this, the spectrum is learned on so many drawn at random, and the
         coefficients by one exact pass over all rows; ``notes_`` says so, and what it changed on
         rows held out for that. None learns the spectrum on all rows.
-    full_draws : int, default=4
-        Draws whose coefficients are learned from all rows, where ``kernel_rows`` is exceeded.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Per column, learned on the training rows. "auto": mean and standard deviation; where columns
-        are skewed (absolute skewness above 1) or hold artefacts (a standard deviation over ten
-        times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
-        inverse hyperbolic sine (its knee at one interquartile range, from 3000 rows on also at 0.3
-        or 0.1), whichever has the highest evidence on at most 2000 rows. Constant columns become 0.
-    encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
-        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
-        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
-        unless any is. None: as scikit-learn, which refuses all but numbers.
-    device : str or None, default=None
-        Where features and their products are computed in ``fit``: None, by NumPy on the processor;
-        "cuda", "cuda:1", ..., by PyTorch, in double precision (extra ``mercer[torch]``). The
-        same seed gives draws that differ in their last bits, and soon in more. Predictions are by
-        NumPy: a fitted model needs no device.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each; up to 4 sweeps where
         ``n_frequencies="auto"`` finds that fewer frequencies are enough.
     n_warmup : int, default=100
         Sweeps of each chain that tune the step and are dropped. With many rows most of them look
         at an eighth, a quarter and a half of the rows only.
-    n_chains : int, default=4
-        Independent chains.
     thin : int or "auto", default="auto"
         One of so many sweeps is kept. "auto": each; but where diagnostics would warn and longer
         chains may end that, chains go on to two or four times as many sweeps, of which every second
         or fourth is kept (several chains of 100 draws or more, and fewer than 5000 rows). 1 is
         quicker.
-    random_state : int, Generator, RandomState or None, default=None
-        An integer gives the same draws each time, for any ``n_jobs``.
-    n_jobs : int or None, default=None
-        Chains that run at a time; -1 for one a core. Where `joblib.parallel_config` names an
-        engine, such as Dask, they run there.
-    progress : bool or "auto", default="auto"
-        A progress bar; "auto" shows it on a terminal or in a notebook.
-    checkpoint : path or None, default=None
-        Folder where the state is saved as the chains run. ``fit`` with the same data and options
-        goes on from there, to the same draws, bit for bit.
-    max_seconds : float or None, default=None
-        Stop after a whole sweep once so much time has passed; ``notes_`` says so.
 
     Attributes
     ----------
@@ -268,8 +223,6 @@ class BaNKRegressor(FunctionRegressor):
         of freedom, or "noise_spread", "noise_frequencies", "noise_coef" (of the log variance) and
         "noise_range" (its least and most among the rows); "noise_std" is then that of most right
         targets, of "student_t" its scale; of counts "dispersion" stands in its place.
-    diagnostics_ : Diagnostics
-        R-hat, effective sample sizes, acceptance, and warnings in words.
     noise_std_ : float
         Posterior mean of the standard deviation of the noise, in units of the target; of
         "heteroscedastic" noise its geometric mean over the rows (see `predict_noise_std`); counts
@@ -279,37 +232,11 @@ class BaNKRegressor(FunctionRegressor):
     target_error_proba_ : ndarray of shape (n,)
         Probability that each target is wrong; this and the next with "contaminated" noise only. Of
         more than 10^6 rows that are not in memory, those likeliest wrong; `row_names_` names them.
-    expected_target_, expected_target_std_ : ndarray of shape (n,)
-        Mean and standard deviation of a right target of each row, given the targets of the others.
-    contamination_rate_ : float
-        Posterior mean of the share of wrong targets.
-    recorded_ : ndarray of shape (n,)
-        Targets as they were given.
-    row_names_ : RowNames
-        How a report calls the rows.
-    components_ : Table
-        The draw with the highest evidence: share, frequencies and spreads of each component, in
-        radians per unit of each input.
-    n_frequencies_ : int
-        Frequencies that were used.
     n_outputs_ : int
         Columns of ``y``, 1 where it is one column. Of several ``predict`` and the like have a last
         axis, "noise_std" and coefficients of ``posterior_`` one after the draws.
     output_names_ : tuple of str
         Names of several outputs: columns of the frame, or y0, y1, ...
-    feature_labels_ : tuple of str
-        Names of the columns; x0, x1, ... where none were given.
-    notes_ : tuple of str
-        What else a user should know of this fit, a line each.
-    encoder_ : TableEncoder
-        Fitted, where a frame was encoded: inputs are then the columns that it makes.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
 
     See Also
     --------

@@ -494,7 +494,48 @@ def _score_of(draws: Draws) -> str:
 
 
 class LearnedKernel:
-    """Mixin of estimators that learn a kernel."""
+    """Mixin of estimators that learn a kernel.
+
+    Parameters
+    ----------
+    n_frequencies : int or "auto", default="auto"
+        Number of Fourier frequencies, two features each. "auto": by the effective degrees of
+        freedom that the rows give the function at the start, six for ten of the first 60 and five
+        for each four further ones, 16 at least; at most two for each five rows (48 with few of
+        them) or 160, 384 from 5000 rows on.
+    concentration : float or "learn", default=2.0
+        Concentration of the Dirichlet process: the larger, the more components.
+    base_measure : {"diagonal", "full"}, default="diagonal"
+        Covariances of the components; full ones are for up to about 30 inputs.
+    frequency_scale : float or "learn", default="learn"
+        "learn": a scale for each input, from a few steps up the evidence on at most 2000 rows,
+        then redrawn with the rest. A number fixes the scale at so many times 1 / sqrt(d) radians
+        per standardised unit.
+    full_draws : int, default=4
+        Draws whose coefficients are learned from all rows, where ``kernel_rows`` is exceeded.
+    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+        Per column, learned on the training rows. "auto": mean and standard deviation; where columns
+        are skewed (absolute skewness above 1) or hold artefacts (a standard deviation over ten
+        times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
+        inverse hyperbolic sine (its knee at one interquartile range, from 3000 rows on also at 0.3
+        or 0.1), whichever has the highest evidence on at most 2000 rows, of classes 6000. Constant
+        columns become 0.
+    device : str or None, default=None
+        Where features and their products are computed in ``fit``: None, by NumPy on the processor;
+        "cuda", "cuda:1", ..., by PyTorch, in double precision (extra ``mercer[torch]``). The
+        same seed gives draws that differ in their last bits, and soon in more. Predictions are by
+        NumPy: a fitted model needs no device.
+    max_seconds : float or None, default=None
+        Stop after a whole sweep once so much time has passed; ``notes_`` says so.
+
+    Attributes
+    ----------
+    components_ : Table
+        The draw with the highest evidence (of classes, likelihood): share, frequencies and spreads
+        of each component, in radians per unit of each input.
+    n_frequencies_ : int
+        Frequencies that were used.
+    """
 
     feature_labels_: tuple[str, ...]
     _spectrum: Spectrum

@@ -414,24 +414,6 @@ class KernelGibbsClassifier(SampleClassifier):
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         As for `GPClassifier`. "auto" leaves a Gram matrix, and the rows that a callable kernel
         takes, as they are: its scales are in their units.
-    encode : "auto", TableEncoder or None, default="auto"
-        How a frame with text or dates becomes numbers, in ``fit`` and in predictions: by
-        `TableEncoder`, with its defaults or as given; ``encoder_`` holds what was learned. Missing
-        values are refused unless one with ``missing`` is given, and numbers alone stay as they are
-        unless any is. None: as scikit-learn, which refuses all but numbers.
-    n_draws, n_warmup, n_chains, thin : int, default=500, 150, 4, 1
-        Kept draws of each chain, steps that tune it and are dropped, independent chains, and one
-        of how many steps is kept.
-    random_state : int, Generator, RandomState or None, default=None
-        An integer gives the same draws each time, for any ``n_jobs``.
-    n_jobs : int or None, default=None
-        Chains that run at a time; -1 for one a core. Where `joblib.parallel_config` names an
-        engine, such as Dask, they run there.
-    progress : bool or "auto", default="auto"
-        A progress bar; "auto" shows it on a terminal or in a notebook.
-    checkpoint : path or None, default=None
-        Folder where the state is saved as the chains run; ``fit`` with the same data and options
-        goes on from there.
     max_seconds : float or None, default=None
         Stop after a whole step once so much time has passed; ``notes_`` says so. Up to half of it
         goes into the comparison of models, which is cut short by then; not where there is a
@@ -440,12 +422,12 @@ class KernelGibbsClassifier(SampleClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
+        Class labels, sorted.
     posterior_ : Draws
         "coefficients" of the classifiers, "length", "is_wrong" (rows whose label the classifier
         contradicts), "n_errors", "noise_rate", "margin" (cosines, at up to 20 fixed rows),
         "log_likelihood" (nats), "model" (which of the averaged ones); of several classes with
         rates by class "confusion", P(recorded as the column's class | class of the row).
-    diagnostics_ : Diagnostics
     label_error_proba_ : ndarray of shape (n,)
         P(the recorded label is wrong) of each training row.
     label_proba_ : ndarray of shape (n, C)
@@ -470,16 +452,9 @@ class KernelGibbsClassifier(SampleClassifier):
         each with its noise, of six, such that shares are probabilities on average.
     bayes_point_ : ndarray of shape (n_models, ...)
         Coefficients of the mean classifier, one row for each model that gave draws.
-    notes_ : tuple of str
-    encoder_ : TableEncoder
-        Fitted, where a frame was encoded: inputs are then the columns that it makes.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     Raises
     ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
     DataError
         If the rows cannot be separated at rate 0, if a Gram matrix is indefinite, or if there are
         too many rows for an exact kernel. It is a ValueError.

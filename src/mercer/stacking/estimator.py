@@ -115,7 +115,49 @@ _MOST_ROWS: Final = {"sphere": 1000}  # "auto": of more it takes too long
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _Stack(KernelEstimator):
-    """Base of the two estimators; a subclass says of which task it is."""
+    """Base of the two estimators; a subclass says of which task it is.
+
+    Parameters
+    ----------
+    n_draws : int, default=250
+        Kept draws of the weights, of each chain.
+    random_state : int, Generator, RandomState or None, default=None
+        An integer gives the same fit each time, for any ``n_jobs``.
+    n_jobs : int or None, default=None
+        Members that are fitted at a time; -1 for one a core.
+    progress : bool or "auto", default="auto"
+        A line for each member; "auto" on a terminal or in a notebook.
+    checkpoint : path or None, default=None
+        Folder where members save their state as they run: as in `GPClassifier`.
+    max_seconds : float or None, default=None
+        CPU seconds of all members together, of which each has an equal part of what is left. One
+        that does not end in time is left out; where none does, the first stands alone, with as
+        much of a fit as there was time for. ``notes_`` says so.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        Of each member its weight in every prediction, the largest first; with sum 1.
+    members_ : dict of str to estimator
+        The members, fitted to all rows, in the same order.
+    log_score_folds_ : dict of str to ndarray of shape (n_folds,)
+        Mean held-out log score of each member by fold, and of the "stack", with the weights of the
+        other folds: nats a row, the lower the better, of numbers in the units of the target.
+    comparison_ : Table
+        A row a member: weight with the central 90 % of its draws, held-out log score, CPU seconds.
+    posterior_ : Draws
+        Draws of the weights, given the held-out scores: how well these tell them.
+    diagnostics_ : Diagnostics
+        Of these draws. Members have their own; ``notes_`` has what those with a tenth of the weight
+        or more warn of.
+    seconds_ : dict of str to float
+        CPU seconds of each member, folds included.
+
+    Raises
+    ------
+    NumericalError
+        At ``fit``, if every member failed. One that fails alone is left out, with a warning.
+    """
 
     models: Any = "auto"
     n_folds: int = 5
@@ -494,63 +536,6 @@ class MercerClassifier(_Stack, LabelPredictions):
         ``notes_`` names. Named ones have settings of fewer draws than by default.
     n_folds : int, default=5
         Parts of the rows, with the shares of the classes, that are held out one after the other.
-    encode : "auto", TableEncoder or None, default="auto"
-        As in `GPClassifier`.
-    n_draws : int, default=250
-        Kept draws of the weights, of each chain.
-    n_warmup : int, default=150
-        Steps of each chain that tune the sampler and are dropped.
-    n_chains : int, default=4
-        Independent chains.
-    thin : int, default=1
-        One of so many steps is kept.
-    random_state : int, Generator, RandomState or None, default=None
-        An integer gives the same fit each time, for any ``n_jobs``.
-    n_jobs : int or None, default=None
-        Members that are fitted at a time; -1 for one a core.
-    progress : bool or "auto", default="auto"
-        A line for each member; "auto" on a terminal or in a notebook.
-    checkpoint : path or None, default=None
-        Folder where members save their state as they run: as in `GPClassifier`.
-    max_seconds : float or None, default=None
-        CPU seconds of all members together, of which each has an equal part of what is left. One
-        that does not end in time is left out; where none does, the first stands alone, with as
-        much of a fit as there was time for. ``notes_`` says so.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (C,)
-    weights_ : dict of str to float
-        Of each member its weight in every prediction, the largest first; with sum 1.
-    members_ : dict of str to estimator
-        The members, fitted to all rows, in the same order.
-    log_score_folds_ : dict of str to ndarray of shape (n_folds,)
-        Mean held-out log score (nats a row, the lower the better) of each member by fold, and of
-        the "stack", with the weights of the other folds.
-    comparison_ : Table
-        A row a member: weight with the central 90 % of its draws, held-out log score, CPU seconds.
-    posterior_ : Draws
-        Draws of the weights, given the held-out scores: how well these tell them.
-    diagnostics_ : Diagnostics
-        Of these draws. Members have their own; ``notes_`` has what those with a tenth of the weight
-        or more warn of.
-    seconds_ : dict of str to float
-        CPU seconds of each member, folds included.
-    feature_labels_ : tuple of str
-        Names of the columns; x0, x1, ... where none were given.
-    notes_ : tuple of str
-        What else a user should know of this fit, a line each.
-    encoder_ : TableEncoder
-        Fitted, where a frame was encoded: inputs are then the columns that it makes.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
-
-    Raises
-    ------
-    UsageError
-        At ``fit``, if an argument is out of its range. It is a ValueError.
-    NumericalError
-        At ``fit``, if every member failed. One that fails alone is left out, with a warning.
 
     Notes
     -----
@@ -634,25 +619,12 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
         which ``notes_`` names. Named ones have settings of fewer draws than by default.
     n_folds : int, default=5
         Parts of the rows that are held out one after the other.
-    encode, n_draws, n_warmup, n_chains, thin, random_state, n_jobs, progress : optional
-        As in `MercerClassifier`.
-    checkpoint, max_seconds : optional
-        As in `MercerClassifier`.
 
     Attributes
     ----------
-    weights_, members_, log_score_folds_, comparison_, posterior_, diagnostics_, seconds_
-        As in `MercerClassifier`; log scores are of densities in the units of the target.
     noise_std_ : float
         Weighted mean of the members' standard deviations of the noise, in units of the target; of
         boosting that of its law.
-    feature_labels_, notes_, encoder_, n_features_in_, feature_names_in_
-        As in `MercerClassifier`.
-
-    Raises
-    ------
-    UsageError, NumericalError
-        As `MercerClassifier`.
 
     See Also
     --------
