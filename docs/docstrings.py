@@ -19,11 +19,14 @@ class CompletedDocstrings(griffe.Extension):
     """Give estimators the docstrings that they have completed."""
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Replace the docstring of an estimator."""
+        """Replace the docstrings of an estimator and of its methods."""
         if cls.docstring is None or not cls.bases:
             return
         found = None
         with contextlib.suppress(ImportError):  # of what is not installed
             found = getattr(importlib.import_module(cls.module.path), cls.name, None)
         if inspect.isclass(found) and issubclass(found, AnyEstimator):
-            cls.docstring.value = inspect.cleandoc(found.__doc__ or "")
+            for name, described in {"": cls, **cls.functions}.items():
+                own = getattr(found, name) if name else found
+                if described.docstring is not None:
+                    described.docstring.value = inspect.cleandoc(own.__doc__ or "")

@@ -422,18 +422,6 @@ class SequentialKernelClassifier(StreamClassifier):
             Inputs: finite numbers.
         y : array of shape (n,)
             Labels of two or more classes.
-
-        Returns
-        -------
-        SequentialKernelClassifier
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the data cannot be used, in the words of scikit-learn.
-        SamplingStoppedError
-            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
         """
         started = time.monotonic()
         common = self._check_arguments()

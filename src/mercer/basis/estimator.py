@@ -170,18 +170,6 @@ class SequentialKernelRegressor(StreamRegressor):
             Inputs: finite numbers.
         y : array of shape (n,)
             Targets: finite numbers.
-
-        Returns
-        -------
-        SequentialKernelRegressor
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the data cannot be used, in the words of scikit-learn.
-        SamplingStoppedError
-            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
         """
         started = time.monotonic()
         common = self._check_arguments()

@@ -96,11 +96,28 @@ def whole(fit: Fit) -> Fit:
     return cast(Fit, fit_or_restore)
 
 
+_AFTER_FIT = """
+
+Returns
+-------
+self
+    Fitted.
+
+Raises
+------
+ValueError
+    If the data cannot be used, in the words of scikit-learn.
+SamplingStoppedError
+    After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
+"""
+
+
 def fitting() -> Callable[[Fit], Fit]:
     """Decorate ``fit``: it is `whole`, signals stop it where that is safe, a checkpoint is locked.
 
     Both until it returns or fails. What signals did before is done again then; in other threads
-    than the main one they are left alone. One without ``sample_weight`` says who has it.
+    than the main one they are left alone. One without ``sample_weight`` says who has it. What each
+    returns and raises is added to its docstring.
     """
 
     def decorate(fit: Fit) -> Fit:
@@ -117,6 +134,7 @@ def fitting() -> Callable[[Fit], Fit]:
             finally:
                 self._table_of_rows = None  # it was of this fit, whatever became of it
 
+        fit_safely.__doc__ = inspect.cleandoc(fit.__doc__ or "") + _AFTER_FIT
         return cast(Fit, fit_safely)
 
     return decorate

@@ -405,18 +405,6 @@ class GPClassifier(LabelPredictions, GPEstimator):
             Inputs: finite numbers.
         y : array of shape (n,)
             Labels of two classes or more.
-
-        Returns
-        -------
-        GPClassifier
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the data cannot be used, in the words of scikit-learn.
-        SamplingStoppedError
-            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
         """
         started = time.monotonic()
         common = self._check_arguments()

@@ -289,18 +289,6 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
             twice, one of weight 0 is left out. Targets that repeat exactly say that there is little
             noise; for rows that are means of several measurements, ``noise_std`` as an array is
             right. Where kernels are compared, rows that are the same are scored once.
-
-        Returns
-        -------
-        GPRegressor
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the data cannot be used, in the words of scikit-learn.
-        SamplingStoppedError
-            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
         """
         started = time.monotonic()
         common = self._check_arguments()

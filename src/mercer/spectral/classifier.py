@@ -267,18 +267,6 @@ class BaNKClassifier(FunctionClassifier):
         y : array of shape (n,), or str
             Labels of two to twenty classes; with a RowSource, the name of their column in it, whose
             numbers are the labels.
-
-        Returns
-        -------
-        BaNKClassifier
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the data cannot be used, in the words of scikit-learn.
-        SamplingStoppedError
-            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
         """
         started = time.monotonic()
         common = self._check_arguments()

@@ -321,22 +321,10 @@ class BaNKRegressor(FunctionRegressor):
         X : array or frame of shape (n, d), or RowSource
             Inputs: finite numbers. What `mercer.data.open` gives is read block by block.
         y : array of shape (n,), or (n, q), or str
-            Targets: finite numbers, or counts; with a RowSource, the name of their column in it.
+            Targets: finite numbers; with ``noise="negative_binomial"`` counts, of which a
+            `mercer.DataError` names the first that is none; with a RowSource, the name of their
+            column in it.
             Several outputs, q columns, have a function and normal noise each, and one kernel.
-
-        Returns
-        -------
-        BaNKRegressor
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the data cannot be used, in the words of scikit-learn; with
-            ``noise="negative_binomial"`` a `mercer.DataError` that names the first target that is
-            no count.
-        SamplingStoppedError
-            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
         """
         started = time.monotonic()
         common = self._check_arguments()

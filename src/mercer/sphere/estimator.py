@@ -532,11 +532,6 @@ class KernelGibbsClassifier(SampleClassifier):
             Inputs: finite numbers; a Gram matrix of shape (n, n) for kernel="precomputed".
         y : array of shape (n,)
             Labels of two or more classes.
-
-        Returns
-        -------
-        KernelGibbsClassifier
-            Itself.
         """
         started = time.monotonic()
         common, noise, space = self._check_arguments()

@@ -571,18 +571,6 @@ class MercerClassifier(_Stack, LabelPredictions):
         groups : array of shape (n,), optional
             Rows with the same entry, of one patient say, are held out together: no member is then
             weighed by rows whose group it has learned from.
-
-        Returns
-        -------
-        MercerClassifier
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the data cannot be used, in the words of scikit-learn.
-        SamplingStoppedError
-            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
         """
         started = time.monotonic()
         self._check_arguments()
@@ -653,18 +641,6 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
             Targets: finite numbers.
         groups : array of shape (n,), optional
             As in `MercerClassifier.fit`.
-
-        Returns
-        -------
-        MercerRegressor
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If the data cannot be used, in the words of scikit-learn.
-        SamplingStoppedError
-            After Ctrl-C or SIGTERM (a KeyboardInterrupt); a checkpoint, if any, is whole.
         """
         started = time.monotonic()
         self._check_arguments()
