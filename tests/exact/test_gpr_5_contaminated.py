@@ -22,7 +22,7 @@ from mercer.gp.gaussian import (
     RegressionPosterior,
     whole_noise_variance,
 )
-from mercer.gp.prediction import _law_of
+from mercer.gp.regressor import _law_of
 from mercer.likelihoods import label_noise
 from mercer.likelihoods.label_noise import N_KINDS, added_variances
 from mercer.sampling.driver import RunOptions, sample

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 import mercer
 from mercer.errors import DataError, UsageError
 from mercer.gp import fitting
-from mercer.gp import prediction as answers
+from mercer.gp import regressor as answers
 from mercer.gp.regressor import GPRegressor
 from support.process_fits import tiny
 from support.spectral_fits import waves
