@@ -39,7 +39,7 @@ from mercer.basis.prediction import (
     judge_ancestry,
 )
 from mercer.basis.settings import (
-    checked_common,
+    check_shared,
     checked_forgetting,
     checked_given,
     checked_lengthscale,
@@ -48,7 +48,7 @@ from mercer.basis.settings import (
 from mercer.errors import DataError, RowsError, UsageError
 from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import CommonArguments, check_count, fitting
+from mercer.estimation.run import check_count, fitting
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.predictive import check_level
@@ -424,12 +424,12 @@ class SequentialKernelClassifier(StreamClassifier):
             Labels of two or more classes.
         """
         started = time.monotonic()
-        common = self._check_arguments()
+        self._check_arguments()
         self._forget()
         X, y = self._checked(X, y, is_first=True, is_numeric=False, n_least=2)
         self.classes_, labels = encode_classes(y)
-        learner = self._new_learner(common)
-        fitted = fit_classes(learner, X, labels, common, started, self)
+        learner = self._new_learner()
+        fitted = fit_classes(learner, X, labels, started, self)
         self._put(fitted.learner, fitted.notes)
         self._last_densities = list(fitted.log_density)
         self._warn_of_convergence()
@@ -506,7 +506,8 @@ class SequentialKernelClassifier(StreamClassifier):
     def _begin(self) -> None:
         """Make a learner, unless there is one."""
         if not self._is_begun:
-            self._put(self._new_learner(self._check_arguments()), ())
+            self._check_arguments()
+            self._put(self._new_learner(), ())
 
     def _check_row(self, row: Sequence[float], label: Any) -> None:
         """Refuse a row (d,) with which no others could be learned."""
@@ -558,15 +559,15 @@ class SequentialKernelClassifier(StreamClassifier):
         from mercer.basis.saved import restore_classes
 
         model = cls(**parts.params)
-        restore_classes(parts, model, model._check_arguments())
+        model._check_arguments()
+        restore_classes(parts, model)
         return model
 
-    def _check_arguments(self) -> CommonArguments:
+    def _check_arguments(self) -> None:
         check_count("n_buffered", self.n_buffered, 1)
-        common = checked_common(self)
+        check_shared(self)
         self._settings()
         checked_given(self.standardize, self.input_scale, 1.0)
-        return common
 
     def _settings(self) -> ClassSettings:
         return ClassSettings(
@@ -583,14 +584,14 @@ class SequentialKernelClassifier(StreamClassifier):
             forgetting=_one_forgetting(self.forgetting),
         )
 
-    def _new_learner(self, common: CommonArguments) -> ClassLearner:
+    def _new_learner(self) -> ClassLearner:
         given = checked_given(self.standardize, self.input_scale, 1.0)
         given.check_width(self.n_features_in_)
         return ClassLearner(
             settings=self._settings(),
             given=given,
             scale_rows=int(self.scale_rows),
-            entropy=entropy_of(common.random_state),
+            entropy=entropy_of(self.random_state),
             names=self._labels(),
             n_classes=len(self.classes_),
         )

@@ -24,14 +24,14 @@ from mercer.basis.prediction import (
 from mercer.basis.settings import (
     MOST_CANDIDATES,
     FilterSettings,
-    checked_common,
+    check_shared,
     checked_forgetting,
     checked_given,
     checked_lengthscale,
     checked_share,
 )
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
+from mercer.estimation.run import check_choice, check_count, fitting
 from mercer.random import entropy_of
 
 __all__ = ["SequentialKernelRegressor"]
@@ -172,13 +172,13 @@ class SequentialKernelRegressor(StreamRegressor):
             Targets: finite numbers.
         """
         started = time.monotonic()
-        common = self._check_arguments()
+        self._check_arguments()
         self._forget()
         X, y = self._numbers(X, y, is_first=True, n_least=2)
-        learner = self._new_learner(common)
+        learner = self._new_learner()
         if self.input_scalings == "auto":
             learner.settings = replace(learner.settings, input_scalings=_SCALINGS_OF_TABLE)
-        fitted = fit_learner(learner, X, y, common, started, self)
+        fitted = fit_learner(learner, X, y, started, self)
         self._put(fitted.learner, (*fitted.notes, *_note_of_outliers(fitted.learner)))
         self._last_densities = list(fitted.log_density)
         self._warn_of_convergence()
@@ -262,7 +262,8 @@ class SequentialKernelRegressor(StreamRegressor):
         """Make a learner, unless there is one; what fails inside leaves everything as it was."""
         with self._guarded():
             if not self._is_begun:
-                self._put(self._new_learner(self._check_arguments()), ())
+                self._check_arguments()
+                self._put(self._new_learner(), ())
             yield
 
     def _to_parts(self) -> ModelParts:
@@ -275,19 +276,18 @@ class SequentialKernelRegressor(StreamRegressor):
         from mercer.basis.saved import restore
 
         model = cls(**parts.params)
-        common = model._check_arguments()
-        restore(parts, model, common)
+        model._check_arguments()
+        restore(parts, model)
         return model
 
-    def _check_arguments(self) -> CommonArguments:
+    def _check_arguments(self) -> None:
         if self.input_scalings != "auto":
             check_count("input_scalings", self.input_scalings, 1)
         check_choice("variances", self.variances, ("integrated", "sampled"))
         check_choice("robust", self.robust, (True, False, "auto"))
-        common = checked_common(self)
+        check_shared(self)
         self._settings()
         checked_given(self.standardize, self.input_scale, self.target_scale)
-        return common
 
     def _numbers(self, X: Any, y: Any, *, is_first: bool, n_least: int = 1) -> tuple[Array, Array]:
         X, y = self._checked(X, y, is_first=is_first, is_numeric=True, n_least=n_least)
@@ -312,7 +312,7 @@ class SequentialKernelRegressor(StreamRegressor):
             robust=self.variances == "integrated" if self.robust == "auto" else bool(self.robust),
         )
 
-    def _new_learner(self, common: CommonArguments) -> Learner:
+    def _new_learner(self) -> Learner:
         settings = self._settings()
         given = checked_given(self.standardize, self.input_scale, self.target_scale)
         given = replace(given, is_robust=settings.robust)
@@ -321,7 +321,7 @@ class SequentialKernelRegressor(StreamRegressor):
             settings=settings,
             given=given,
             scale_rows=int(self.scale_rows),
-            entropy=entropy_of(common.random_state),
+            entropy=entropy_of(self.random_state),
             names=self._labels(),
         )
 

@@ -32,7 +32,7 @@ from mercer.basis.length_scales import (
 from mercer.basis.model import Array, Integers, Reservoir, SetPrior
 from mercer.basis.settings import FilterSettings, GivenScales, Scales, leaving_columns
 from mercer.errors import DataError, NumericalError, RowsError
-from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.run import run_options
 from mercer.estimation.standardize import Standardizer
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.predictive import StudentMixture
@@ -395,7 +395,6 @@ def fit_learner(
     learner: Learner,
     X: Array,
     y: Array,
-    common: CommonArguments,
     started: float,
     estimator: Any,
 ) -> Fitted[Learner]:
@@ -405,7 +404,7 @@ def fit_learner(
     memory than is reasonable.
     """
     _check_memory(learner, *X.shape)
-    options = run_options(common, estimator, digest_arrays(X, y), started)
+    options = run_options(estimator, digest_arrays(X, y), started)
     compile_loops(lambda line: tell(line, options.progress))
     learner = replace(learner, entropy=options.entropy)
     scales = learner.given.of_table(X, y, learner.names)
@@ -597,7 +596,6 @@ def fit_classes(
     learner: ClassLearner,
     X: Array,
     labels: Integers,
-    common: CommonArguments,
     started: float,
     estimator: Any,
 ) -> Fitted[ClassLearner]:
@@ -612,7 +610,7 @@ def fit_classes(
             f"to hold {len(X)} rows takes about {n_bytes / 2**30:.0f} GiB; use partial_fit, which "
             "holds n_buffered of them, or a smaller max_candidates"
         )
-    options = run_options(common, estimator, digest_arrays(X, labels), started)
+    options = run_options(estimator, digest_arrays(X, labels), started)
     compile_class_loops(lambda line: tell(line, options.progress))
     learner = replace(learner, entropy=options.entropy)
     scales = learner.given.of_table(X, labels.astype(np.float64), learner.names)

@@ -278,6 +278,8 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
     _last_densities: list[float]
     #: So many scores are kept, those of earlier calls too; 0: those of the last call that learned.
     _n_scores = 0
+    # A pass is a chain of one draw.
+    n_draws, n_warmup, n_chains, thin, n_jobs = 1, 0, 1, 1, 1
 
     @property
     def _plots(self) -> tuple[str, ...]:

@@ -41,7 +41,6 @@ from mercer.estimation.model_file import (
     require,
     restore_standardizer,
 )
-from mercer.estimation.run import CommonArguments
 from mercer.estimation.standardize import TargetScale
 from mercer.posterior.schema import LABELS, TARGET, Fields, Flag, ListOf, Number, Text, Whole
 from mercer.random import entropy_of, generator_from_json, generator_to_json
@@ -96,7 +95,7 @@ def common_values(model: Any) -> dict[str, Any]:
     }
 
 
-def restored_learner(model: Any, values: dict[str, Any], common: Any) -> Any:
+def restored_learner(model: Any, values: dict[str, Any]) -> Any:
     """Return the learner of a new model, still without filters, and give the model its columns."""
     _STREAM.check(values, "fields", {})
     names = tuple(values["labels_of_inputs"])
@@ -104,7 +103,7 @@ def restored_learner(model: Any, values: dict[str, Any], common: Any) -> Any:
     if values["has_feature_names"]:
         model.feature_names_in_ = np.array(names, dtype=object)
     model._names_of_columns = names
-    learner: RowLearner[Any, Any] = model._new_learner(common)
+    learner: RowLearner[Any, Any] = model._new_learner()
     learner.entropy = entropy_of(int(values["entropy"]))
     learner.n_scored = values["n_scored"]
     learner.sum_log_density = float(values["sum_log_density"])
@@ -275,10 +274,10 @@ def parts_of(model: Any) -> ModelParts:
     return ModelParts(json_params(model._params_when_begun), values, arrays)
 
 
-def restore(parts: ModelParts, model: Any, common: CommonArguments) -> None:
+def restore(parts: ModelParts, model: Any) -> None:
     """Put the parts together again, into a new regressor; an error where something does not fit."""
     values, arrays = parts.fields, dict(parts.arrays)
-    learner: Learner = restored_learner(model, values, common)
+    learner: Learner = restored_learner(model, values)
     if values["is_waiting"]:
         learner.held_X = list(numbers_of(arrays, "X", 2, len(learner.names)))
         learner.held_y = numbers_of(arrays, "held/y", 1).tolist()
@@ -429,13 +428,13 @@ def class_parts_of(model: Any) -> ModelParts:
     return ModelParts(params, values, arrays)
 
 
-def restore_classes(parts: ModelParts, model: Any, common: CommonArguments) -> None:
+def restore_classes(parts: ModelParts, model: Any) -> None:
     """Put the parts together again, into a new classifier; an error if something does not fit."""
     values, arrays = parts.fields, dict(parts.arrays)
     model.classes_ = decode_labels(values["classes"])
     C = len(model.classes_)
     require(C > 1 and model.classes_.tolist() == np.unique(model.classes_).tolist(), "classes")
-    learner: ClassLearner = restored_learner(model, values, common)
+    learner: ClassLearner = restored_learner(model, values)
     if values["is_waiting"]:
         X, labels = numbers_of(arrays, "X", 2, len(learner.names)), arrays["held/y"]
         check_size(X)

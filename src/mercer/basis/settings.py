@@ -26,7 +26,7 @@ from mercer.basis.length_scales import (
 )
 from mercer.basis.model import Array, Reservoir, Schedule, SetPrior, integrated, sampled
 from mercer.errors import MercerWarning, UsageError
-from mercer.estimation.run import CommonArguments, check_choice, check_count, check_positive
+from mercer.estimation.run import check_choice, check_common, check_count, check_positive
 from mercer.estimation.standardize import (
     METHODS,
     Standardizer,
@@ -239,8 +239,8 @@ class FilterSettings:
 # Checks of the arguments that take several forms; messages name the parameter and its range.
 
 
-def checked_common(model: Any) -> CommonArguments:
-    """Check the arguments that mean the same for numbers and classes; return those of the run."""
+def check_shared(model: Any) -> None:
+    """Check the arguments that mean the same for numbers and classes."""
     check_choice("kernel", model.kernel, KINDS)
     check_count("n_particles", model.n_particles, 2)
     check_positive("expected_centres", model.expected_centres)
@@ -255,11 +255,7 @@ def checked_common(model: Any) -> CommonArguments:
     check_choice("resampling", model.resampling, tuple(SCHEMES))
     check_choice("standardize", model.standardize, METHODS)
     check_count("scale_rows", model.scale_rows, 1)
-    common = CommonArguments(
-        1, 0, 1, 1, model.random_state, 1, model.progress, model.checkpoint, model.max_seconds
-    )
-    common.check()
-    return common
+    check_common(model)
 
 
 def checked_lengthscale(value: Any) -> str | tuple[float, ...]:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from mercer.errors import ConvergenceWarning, DataError, UsageError, rows_without_names, warn_user
 from mercer.estimation.model_file import ModelParts, require, write_model
-from mercer.estimation.run import AnyEstimator, CommonArguments, check_count
+from mercer.estimation.run import AnyEstimator, check_count
 from mercer.random import stream
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
@@ -348,16 +348,10 @@ class KernelEstimator(AnyEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "posterior_")
 
-    def _common(self, checkpoint: Any) -> CommonArguments:
-        """Check and return the arguments that mean the same for every estimator."""
-        thin, n_doublings = self.thin, self._n_doublings if isinstance(self.thin, str) else 0
-        common = CommonArguments(
-            self.n_draws, self.n_warmup, self.n_chains,
-            1 if n_doublings and thin == "auto" else thin, self.random_state,
-            self.n_jobs, self.progress, checkpoint, self.max_seconds, n_doublings,
-        )  # fmt: skip
-        common.check()
-        return common
+    @property
+    def _checkpoint(self) -> Any:
+        """Folder of the state of a run, if that is kept."""
+        return self.checkpoint
 
     def _warn_of_convergence(self) -> None:
         """Issue one `ConvergenceWarning` if the diagnostics found something; last line of ``fit``.

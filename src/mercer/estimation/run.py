@@ -220,64 +220,53 @@ def _entries(section: str) -> dict[tuple[str, ...], str]:
     return {tuple(re.split(" *:|\n", text)[0].split(", ")): text for text in texts}
 
 
-@dataclass(frozen=True)
-class CommonArguments:
-    """The arguments that mean the same for every estimator; see `mercer.gp.GPClassifier`."""
-
-    n_draws: int
-    n_warmup: int
-    n_chains: int
-    thin: int
-    random_state: Any
-    n_jobs: int | None
-    progress: bool | str
-    checkpoint: Any
-    max_seconds: float | None
-    n_doublings: int = 0
-
-    def check(self) -> None:
-        """Raise `UsageError` for the first argument out of its range."""
-        check_count("n_draws", self.n_draws, 1)
-        check_count("n_warmup", self.n_warmup, 0)
-        check_count("n_chains", self.n_chains, 1)
-        check_count("thin", self.thin, 1)
-        if self.max_seconds is not None:
-            check_positive("max_seconds", self.max_seconds)
-        check_choice("progress", self.progress, ("auto", True, False))
-        if self.n_jobs is not None and (check_count("n_jobs", self.n_jobs, -(2**31)) == 0):
-            raise UsageError("n_jobs must be None or a whole number other than 0; got 0")
-        if not isinstance(self.checkpoint, (str, os.PathLike, type(None))):
-            raise UsageError(f"checkpoint must be a path or None; got {self.checkpoint!r}")
+def check_common(estimator: Any) -> None:
+    """Raise `UsageError` for the first argument out of its range of those that all have."""
+    check_count("n_draws", estimator.n_draws, 1)
+    check_count("n_warmup", estimator.n_warmup, 0)
+    check_count("n_chains", estimator.n_chains, 1)
+    check_count("thin", _thinning(estimator)[0], 1)
+    if estimator.max_seconds is not None:
+        check_positive("max_seconds", estimator.max_seconds)
+    check_choice("progress", estimator.progress, ("auto", True, False))
+    n_jobs, checkpoint = estimator.n_jobs, estimator._checkpoint
+    if n_jobs is not None and (check_count("n_jobs", n_jobs, -(2**31)) == 0):
+        raise UsageError("n_jobs must be None or a whole number other than 0; got 0")
+    if not isinstance(checkpoint, (str, os.PathLike, type(None))):
+        raise UsageError(f"checkpoint must be a path or None; got {checkpoint!r}")
 
 
-def run_options(
-    common: CommonArguments, estimator: Any, data_digest: str, started: float
-) -> RunOptions:
+def _thinning(estimator: Any) -> tuple[Any, int]:
+    """One of how many steps is kept, and how often chains may become twice as long."""
+    is_auto = bool(estimator._n_doublings) and estimator.thin == "auto"
+    return (1, estimator._n_doublings) if is_auto else (estimator.thin, 0)
+
+
+def run_options(estimator: Any, data_digest: str, started: float) -> RunOptions:
     """Fix the entropy of a run, or take it from the checkpoint that the run continues.
 
     ``data_digest`` is `digest_arrays` of all training data; it and the estimator's `fingerprint`
     identify the checkpoint. ``max_seconds`` counts from ``started``, `time.monotonic` when ``fit``
     began.
     """
-    entropy = entropy_of(common.random_state)
-    run = None
-    if common.checkpoint is not None:
-        seed = None if common.random_state is None else str(entropy)
+    entropy, run = entropy_of(estimator.random_state), None
+    if estimator._checkpoint is not None:
+        seed = None if estimator.random_state is None else str(entropy)
         options = {**fingerprint(estimator), "seed": seed}
         identity = RunIdentity(data_digest, options, mercer_version())
-        run = open_run(Path(common.checkpoint), identity, entropy, _IN_HAND.get())
+        run = open_run(Path(estimator._checkpoint), identity, entropy, _IN_HAND.get())
         entropy = run.entropy
-    deadline = None if common.max_seconds is None else started + common.max_seconds
+    seconds, (thin, n_doublings) = estimator.max_seconds, _thinning(estimator)
     return RunOptions(
-        n_draws=common.n_draws,
-        n_warmup=common.n_warmup,
-        n_chains=common.n_chains,
-        thin=common.thin,
-        n_doublings=common.n_doublings,
+        n_draws=estimator.n_draws,
+        n_warmup=estimator.n_warmup,
+        n_chains=estimator.n_chains,
+        thin=thin,
+        n_doublings=n_doublings,
         entropy=entropy,
-        n_jobs=common.n_jobs,
-        progress=common.progress,
-        deadline=deadline,
+        n_jobs=estimator.n_jobs,
+        progress=estimator.progress,
+        deadline=None if seconds is None else started + seconds,
         run=run,
     )
 

@@ -23,7 +23,7 @@ from mercer.estimation.model_file import (
     require,
     restore_common,
 )
-from mercer.estimation.run import CommonArguments, check_choice, check_count, check_positive
+from mercer.estimation.run import check_choice, check_common, check_count, check_positive
 from mercer.estimation.standardize import METHODS, TargetScale
 from mercer.gp.averaging import (
     AUTO,
@@ -379,7 +379,12 @@ class GPEstimator(KernelEstimator):
     n_inducing: int | str | None = field(default=None, init=False)  # of the regressor
     noise: str = field(default="normal", init=False)  # likewise
 
-    def _check_sampler(self) -> CommonArguments:
+    @property
+    def _checkpoint(self) -> Any:
+        """The maximum is found in no time: there is no state to save."""
+        return None if self.inference == "map" else self.checkpoint
+
+    def _check_sampler(self) -> None:
         """Check the arguments that all GP estimators have."""
         check_choice("inference", self.inference, _INFERENCES)
         check_prior(self.prior)
@@ -399,9 +404,7 @@ class GPEstimator(KernelEstimator):
             check_choice("inference (with n_leapfrog)", self.inference, choices)
             check_count("n_leapfrog", self.n_leapfrog, 1)
             check_positive("step_size", self.step_size)
-        # The maximum is found in no time: there is no state to save.
-        checkpoint = None if self.inference == "map" else self.checkpoint
-        return self._common(checkpoint)
+        check_common(self)
 
     def _limit_of_rows(self) -> int:
         """Return how many rows are fitted at most.

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import UsageError
 from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts, require
-from mercer.estimation.run import CommonArguments, check_choice, fitting, run_options
+from mercer.estimation.run import check_choice, fitting, run_options
 from mercer.estimation.standardize import fit_standardizer
 from mercer.gp.averaging import (
     AT_A_GLANCE,
@@ -407,7 +407,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
             Labels of two classes or more.
         """
         started = time.monotonic()
-        common = self._check_arguments()
+        self._check_arguments()
         self._forget()
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X), np.asarray(y)
@@ -417,7 +417,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         Xs = self.standardizer_.transform(X)
         limit = self._limit_of_rows()
         digest = digest_arrays(Xs, codes, *self._identity_of_inputs())
-        options = run_options(common, self, digest, started)
+        options = run_options(self, digest, started)
         rows, _, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
         task = self._task(Xs[rows], codes[rows])
         task.compile(options)
@@ -529,7 +529,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         model._set_fitted(task, fits, restore_evidence(parts))
         return model
 
-    def _check_arguments(self) -> CommonArguments:
+    def _check_arguments(self) -> None:
         check_choice("predictive_mean", self.predictive_mean, ("corrected", "mode"))
         check_choice("integration", self.integration, ("laplace", "exact"))
         if self.integration == "exact":
@@ -538,7 +538,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
             if self.n_leapfrog is not None:
                 raise UsageError("integration='exact' tunes its trajectories: leave n_leapfrog out")
         check_choice("shared_kernel", self.shared_kernel, (False, True))
-        return self._check_sampler()
+        self._check_sampler()
 
     @staticmethod
     def _encode_target(y: NDArray[Any]) -> tuple[NDArray[Any], Array]:

@@ -19,7 +19,6 @@ from mercer.errors import DataError, UsageError
 from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partition, filled
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import (
-    CommonArguments,
     check_choice,
     check_count,
     check_positive,
@@ -484,7 +483,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
             right. Where kernels are compared, rows that are the same are scored once.
         """
         started = time.monotonic()
-        common = self._check_arguments()
+        self._check_arguments()
         self._forget()
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         X, y, noise = self._distinct(np.asarray(X), np.asarray(y, dtype=np.float64), sample_weight)
@@ -501,7 +500,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         limit = self._limit_of_rows()
         given = (Xs, ys) if noise is None else (Xs, ys, noise.weights, noise.variances)
         digest = digest_arrays(*given, *self._identity_of_inputs())
-        options = run_options(common, self, digest, started)
+        options = run_options(self, digest, started)
         compile_loops(lambda line: tell(line, options.progress))
         rows, inducing, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
         X_all, y_all, all_noise, Xs, ys = Xs, ys, noise, Xs[rows], ys[rows]
@@ -679,7 +678,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
             model._restore_errors(parts)
         return model
 
-    def _check_arguments(self) -> CommonArguments:
+    def _check_arguments(self) -> None:
         check_choice("noise", self.noise, ("normal", "contaminated"))
         if self._is_contaminated:
             check_choice('inference (with noise="contaminated")', self.inference, _SAMPLED)
@@ -694,7 +693,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
                 raise UsageError("noise_std as an array must hold numbers above 0, one for a row")
         elif self.noise_std != "learn":
             check_positive("noise_std", self.noise_std)
-        return self._check_sampler()
+        self._check_sampler()
 
     def _distinct(
         self, X: Array, y: Array, sample_weight: ArrayLike | None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import UsageError
 from mercer.estimation.base import ORDER_TAKEN, classes_of, ordered_categories
-from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.run import run_options
 from mercer.estimation.standardize import TargetScale
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Draws
@@ -500,9 +500,7 @@ class ClassResult(SpectralResult[ClassDraws]):
 _ROWS_OF_WARP = 6000
 
 
-def fit_class_result(
-    model: Any, X: Any, y: Any, common: CommonArguments, started: float
-) -> ClassResult:
+def fit_class_result(model: Any, X: Any, y: Any, started: float) -> ClassResult:
     """Fit a classifier whose arguments have been checked; sets what scikit-learn's checks set."""
     table = check_table(model, X, y)
     values, counts = table.labels(MOST_CLASSES)
@@ -515,13 +513,12 @@ def fit_class_result(
         has_level = settings.spectral.linear_part
         law = OrderedLaw.of(counts[codes.order], has_level=has_level)
         settings, digest = replace(settings, law=law), f"{digest} {codes.order}"
-    options = run_options(common, model, digest, started)
+    options = run_options(model, digest, started)
     _, shared = learn_spectrum(
         model,
         table,
         settings,
         options,
-        common.n_jobs,
         has_linear_part=settings.spectral.linear_part,
         learn_target=lambda _: codes,
         sample_rows=fit_classes,
@@ -622,7 +619,7 @@ def _counts(table: Table) -> NDArray[np.float64]:
     return y
 
 
-def fit_count_result(model: Any, X: Any, y: Any, common: CommonArguments, started: float) -> Result:
+def fit_count_result(model: Any, X: Any, y: Any, started: float) -> Result:
     """Fit a regressor of counts whose arguments have been checked."""
     table = check_table(model, X, y)
     targets = _counts(table)
@@ -633,8 +630,7 @@ def fit_count_result(model: Any, X: Any, y: Any, common: CommonArguments, starte
         model,
         table,
         ClassSettings(spectral, 1, law=law),
-        run_options(common, model, table.digest(), started),
-        common.n_jobs,
+        run_options(model, table.digest(), started),
         has_linear_part=spectral.linear_part,
         learn_target=lambda _: target,
         sample_rows=fit_classes,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import UsageError
 from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
+from mercer.estimation.run import check_choice, check_common, check_count, fitting
 from mercer.spectral.class_fitting import (
     SAMPLERS,
     ClassDraws,
@@ -269,9 +269,9 @@ class BaNKClassifier(FunctionClassifier):
             numbers are the labels.
         """
         started = time.monotonic()
-        common = self._check_arguments()
+        self._check_arguments()
         self._forget()
-        self._put(fit_class_result(self, X, y, common, started))
+        self._put(fit_class_result(self, X, y, started))
         self._warn_of_convergence()
         return self
 
@@ -289,7 +289,7 @@ class BaNKClassifier(FunctionClassifier):
         model._put(restore_classes(parts, model))
         return model
 
-    def _check_arguments(self) -> CommonArguments:
+    def _check_arguments(self) -> None:
         check_arguments(self)
         check_choice("sampler", self.sampler, tuple(SAMPLERS))
         if self.n_leapfrog != "auto":
@@ -301,7 +301,7 @@ class BaNKClassifier(FunctionClassifier):
             raise UsageError("sampler='joint' is for classes without an order; leave ordered out")
         if self.device is not None and self.sampler == "joint":
             raise UsageError("sampler='joint' computes by NumPy; leave device out")
-        return self._common(self.checkpoint)
+        check_common(self)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
         """Check arrays and set the classes; return inputs and positions among them."""

@@ -17,7 +17,7 @@ from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partition
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting
+from mercer.estimation.run import check_choice, check_common, check_count, fitting
 from mercer.estimation.tasks import task_of
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
@@ -327,7 +327,7 @@ class BaNKRegressor(FunctionRegressor):
             Several outputs, q columns, have a function and normal noise each, and one kernel.
         """
         started = time.monotonic()
-        common = self._check_arguments()
+        self._check_arguments()
         self._forget()
         names = names_of_outputs(y)
         if names and self.noise != "normal":
@@ -338,9 +338,9 @@ class BaNKRegressor(FunctionRegressor):
         if self.noise == COUNTS:
             from mercer.spectral.class_fitting import fit_count_result
 
-            result = fit_count_result(self, X, y, common, started)
+            result = fit_count_result(self, X, y, started)
         else:
-            result = fit_result(self, X, y, common, started)
+            result = fit_result(self, X, y, started)
         self._put(result)
         self.output_names_ = names
         if result.judged is not None:
@@ -379,10 +379,10 @@ class BaNKRegressor(FunctionRegressor):
             model._restore_errors(parts)
         return model
 
-    def _check_arguments(self) -> CommonArguments:
+    def _check_arguments(self) -> None:
         check_arguments(self)
         check_choice("noise", self.noise, tuple(NOISES))
-        return self._common(self.checkpoint)
+        check_common(self)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
         how = {"multi_output": True} if names_of_outputs(y) else {}

@@ -14,7 +14,7 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from mercer.estimation.run import CommonArguments, run_options
+from mercer.estimation.run import run_options
 from mercer.estimation.standardize import Standardizer, scale_target
 from mercer.features.products import fill_features
 from mercer.likelihoods import polya_gamma as polya_gamma_loops
@@ -486,18 +486,17 @@ _LATE = (
 )
 
 
-def fit_result(model: Any, X: Any, y: Any, common: CommonArguments, started: float) -> Result:
+def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
     """Fit an estimator whose arguments have been checked; sets what scikit-learn's checks set."""
     table = check_table(model, X, y)
     settings = model._settings(table.n_rows)
-    options = run_options(common, model, table.digest(), started)
+    options = run_options(model, table.digest(), started)
     is_normal = settings.noise_law is None
     target, shared = learn_spectrum(
         model,
         table,
         settings,
         options,
-        common.n_jobs,
         has_linear_part=settings.linear_part,
         learn_target=functools.partial(
             scale_target,
@@ -596,7 +595,6 @@ def learn_spectrum(
     table: Table,
     settings: Any,
     options: RunOptions,
-    n_jobs: int | None,
     *,
     has_linear_part: bool,
     learn_target: Callable[[Array], Target],
@@ -646,7 +644,7 @@ def learn_spectrum(
             settings,
             full_draws=model.full_draws,
             entropy=options.entropy,
-            n_jobs=n_jobs,
+            n_jobs=options.n_jobs,
             deadline=options.deadline,
         )
         if completed is not None:

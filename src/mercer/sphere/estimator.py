@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import CommonArguments, check_choice, check_count, fitting, run_options
+from mercer.estimation.run import check_choice, check_common, check_count, fitting, run_options
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer, identity
 from mercer.likelihoods.label_noise import (
     Confusion,
@@ -534,7 +534,7 @@ class KernelGibbsClassifier(SampleClassifier):
             Labels of two or more classes.
         """
         started = time.monotonic()
-        common, noise, space = self._check_arguments()
+        noise, space = self._check_arguments()
         self._forget()
         # Many rows in single precision stay in it: they are never squared into a Gram matrix.
         shape = getattr(X, "shape", (0, 0))
@@ -553,7 +553,7 @@ class KernelGibbsClassifier(SampleClassifier):
         is_kept = space.is_precomputed or (is_many and is_unchanged)
         Xs = X if is_kept else _transformed(self.standardizer_, X)
         costs = noise.costs(labels, self.classes_)
-        options = run_options(common, self, digest_arrays(Xs, labels), started)
+        options = run_options(self, digest_arrays(Xs, labels), started)
         check_sampler(self.sampler, costs)
         with one_blas_thread() if len(Xs) < _ONE_THREAD else nullcontext():
             candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
@@ -592,7 +592,7 @@ class KernelGibbsClassifier(SampleClassifier):
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
 
-    def _check_arguments(self) -> tuple[CommonArguments, NoiseArgument, SpaceArguments]:
+    def _check_arguments(self) -> tuple[NoiseArgument, SpaceArguments]:
         space = SpaceArguments(
             self.kernel, self.lengthscale, self.nugget, self.rank, self.approximation,
             self.fit_intercept,
@@ -602,7 +602,8 @@ class KernelGibbsClassifier(SampleClassifier):
         check_choice("sampler", self.sampler, ("auto", "tempered", *MOVES))
         check_choice("standardize", self.standardize, METHODS)
         noise = check_noise(self.noise_rate, self.noise_prior)
-        return self._common(self.checkpoint), noise, space
+        check_common(self)
+        return noise, space
 
     def _set_fitted(
         self, fitted: FittedSphere, labels: NDArray[np.int64], notes: tuple[str, ...]

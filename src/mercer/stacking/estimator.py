@@ -56,7 +56,7 @@ from mercer.estimation.model_file import (
     require,
     restore_common,
 )
-from mercer.estimation.run import CommonArguments, check_count, fitting, nearest_hint, run_options
+from mercer.estimation.run import check_common, check_count, fitting, nearest_hint, run_options
 from mercer.estimation.splits import folds, number_groups
 from mercer.estimation.standardize import fit_standardizer, scale_target
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, Task
@@ -183,11 +183,11 @@ class _Stack(KernelEstimator):
         self, X: Array, y: NDArray[Any], codes: NDArray[Any], groups: Rows | None, started: float
     ) -> None:
         """Fit, score and weigh the members; ``codes`` are targets as scores need them."""
-        common = self._check_arguments()
+        self._check_arguments()
         self.feature_labels_ = self._labels()
         self.standardizer_ = fit_standardizer(X, "auto", self.feature_labels_)
         digest = digest_arrays(X, codes.astype(np.float64))
-        options = run_options(common, self, digest, started)
+        options = run_options(self, digest, started)
         members, notes = self._members(len(y), codes, options.entropy)
         if options.run is not None and options.run.is_resumed:
             notes = (*notes, f"resumed from {options.run.path}")
@@ -356,10 +356,10 @@ class _Stack(KernelEstimator):
             raise UsageError("models must name one model at least")
         return listed
 
-    def _check_arguments(self) -> CommonArguments:
+    def _check_arguments(self) -> None:
         self._given()
         check_count("n_folds", self.n_folds, 2)
-        return self._common(self.checkpoint)
+        check_common(self)
 
     def _put(self, members: dict[str, Any], scores: Array, fold: Rows, groups: Rows) -> None:
         """Set the attributes that members and their scores make."""

@@ -16,6 +16,7 @@ from mercer.estimation.model_file import (
     draws_to_parts,
     json_params,
 )
+from mercer.estimation.run import check_common
 from mercer.estimation.standardize import Standardizer, fit_standardizer
 from mercer.models import ModelEntry
 from mercer.posterior.diagnostics import diagnose
@@ -64,7 +65,7 @@ class RidgeRegressor(RegressorMixin, KernelEstimator):
         self.max_seconds = max_seconds
 
     def _check_arguments(self) -> Any:
-        return self._common(self.checkpoint)
+        check_common(self)
 
     def fit(self, X, y) -> RidgeRegressor:
         self._check_arguments()

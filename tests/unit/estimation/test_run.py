@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import subprocess
@@ -17,41 +16,42 @@ from sklearn.linear_model import Ridge
 
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator
-from mercer.estimation.run import CommonArguments, fingerprint, run_options
+from mercer.estimation.run import check_common, fingerprint, run_options
 from mercer.kernels.names import kernel_named
 from mercer.posterior.container import mercer_version
 from mercer.random import entropy_of, stream
-
-COMMON = CommonArguments(10, 5, 2, 1, 7, None, False, None, None)
 
 
 class Toy(KernelEstimator):
     """An estimator of one argument, and of one that says what is done with the draws."""
 
     _after_draws = ("decision",)
+    n_draws, n_warmup, n_chains, thin, random_state = 10, 5, 2, 1, 7
+    progress, checkpoint, max_seconds = False, None, None
 
     def __init__(self, value: object = None, decision: object = None, n_jobs: int = 1) -> None:
         self.value = value
         self.decision = decision
         self.n_jobs = n_jobs
 
+    def given(self, **arguments: object) -> Toy:
+        vars(self).update(arguments)
+        return self
+
 
 def test_options_pass_through() -> None:
-    options = run_options(COMMON, Toy(), "d", time.monotonic())
+    options = run_options(Toy(), "d", time.monotonic())
     assert (options.n_draws, options.n_warmup, options.n_chains, options.thin) == (10, 5, 2, 1)
     assert (options.entropy, options.run, options.deadline) == (7, None, None)
 
 
 def test_max_seconds_counts_from_the_start_of_fit() -> None:
-    limited = dataclasses.replace(COMMON, max_seconds=10.0)
-    assert run_options(limited, Toy(), "d", 100.0).deadline == 110.0
+    assert run_options(Toy().given(max_seconds=10.0), "d", 100.0).deadline == 110.0
 
 
 def test_a_checkpoint_keeps_the_first_entropy(tmp_path: Path) -> None:
-    free = dataclasses.replace(COMMON, checkpoint=tmp_path, random_state=None)
-    first = run_options(free, Toy(1), "d", 0.0)
-    again = run_options(free, Toy(1), "d", 0.0)
-    other = run_options(free, Toy(2), "d", 0.0)
+    free = {"checkpoint": tmp_path, "random_state": None}
+    first, again, other = (run_options(Toy(k).given(**free), "d", 0.0) for k in (1, 1, 2))
     assert first.entropy == again.entropy != other.entropy
     assert again.run is not None
     assert again.run.is_resumed
@@ -59,8 +59,8 @@ def test_a_checkpoint_keeps_the_first_entropy(tmp_path: Path) -> None:
 
 def test_progress_is_checked() -> None:
     with pytest.raises(UsageError, match="progress"):
-        dataclasses.replace(COMMON, progress="always").check()
-    COMMON.check()
+        check_common(Toy().given(progress="always"))
+    check_common(Toy())
 
 
 def test_version() -> None:
@@ -183,9 +183,9 @@ def inside() -> Callable[..., object]:
 def test_what_has_no_identity_is_refused_with_a_checkpoint_only(
     value: object, words: str, tmp_path: Path
 ) -> None:
-    run_options(COMMON, Toy(value), "d", 0.0)
+    run_options(Toy(value), "d", 0.0)
     with pytest.raises(UsageError, match=f"value cannot be used with a checkpoint.*{words}"):
-        run_options(dataclasses.replace(COMMON, checkpoint=tmp_path), Toy(value), "d", 0.0)
+        run_options(Toy(value).given(checkpoint=tmp_path), "d", 0.0)
     assert not list(tmp_path.iterdir())
 
 
