@@ -49,10 +49,11 @@ from mercer.baselines.paths import (
     softmax,
 )
 from mercer.errors import DataError, NumericalError, UsageError
-from mercer.estimation.base import by_partition, classes_of, encode_classes, filled, is_dask
+from mercer.estimation.base import by_partition, encode_classes, filled, is_dask
 from mercer.estimation.run import AnyEstimator, check_choice, check_count, check_positive, whole
 from mercer.estimation.splits import number_groups
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
+from mercer.estimation.tasks import classes_of
 from mercer.random import entropy_of, stream
 
 if TYPE_CHECKING:

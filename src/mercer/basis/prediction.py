@@ -19,11 +19,10 @@ from mercer.basis.model import Array, Particles
 from mercer.basis.settings import known_runs
 from mercer.errors import INSTALL, DataError, MercerWarning, warn_user
 from mercer.estimation.base import KernelEstimator, NumberPredictions
-from mercer.estimation.run import check_count
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws, Table
 from mercer.posterior.predictive import StudentMixture, check_level
-from mercer.random import entropy_of, stream
+from mercer.random import stream
 
 __all__ = [
     "RIVER_MISSING", "Prequential", "SparseSummary", "StreamEstimator", "StreamRegressor",
@@ -466,17 +465,7 @@ class StreamRegressor(NumberPredictions[StudentMixture], StreamEstimator[Running
         lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
         return lower, upper
 
-    def sample_y(
-        self,
-        X: ArrayLike,
-        n_draws: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-    ) -> Array:
-        """Draw new targets of each row, independent given the particle: (n_draws, m)."""
-        check_is_fitted(self)
-        check_count("n_draws", n_draws, 1)
-        rng = np.random.default_rng(entropy_of(random_state))
-        Z = self._standardized(X)
+    def _sample(self, Z: Array, n_draws: int, rng: np.random.Generator) -> Array:
         first = self._law(Z[:1])
         # All rows of a draw come from the same particle, in whatever block they are.
         drawn = rng.choice(len(first.weights), size=n_draws, p=first.weights)

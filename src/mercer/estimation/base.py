@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 from mercer.errors import ConvergenceWarning, DataError, UsageError, rows_without_names, warn_user
 from mercer.estimation.model_file import ModelParts, require, write_model
 from mercer.estimation.run import AnyEstimator, check_count
-from mercer.random import stream
+from mercer.random import entropy_of, stream
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.encoding import Encoder
@@ -209,7 +209,6 @@ class KernelEstimator(AnyEstimator):
         go together share what they say, partly at combinations that no row has.
         """
         from mercer.estimation.inspection import explain_rows
-        from mercer.random import entropy_of
 
         check_is_fitted(self)
         if getattr(self, "kernel", None) == "precomputed":
@@ -581,19 +580,6 @@ def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, index.astype(np.int64)
 
 
-def classes_of(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
-    """Labels of rows that are not in memory: those that are known to the model, or whole numbers.
-
-    A `DataError` if there is one class only.
-    """
-    if len(values) < 2:
-        raise DataError(f"the target holds one class only: {values[0]:g}; two are needed")
-    if hasattr(model, "classes_"):
-        return np.asarray(model.classes_)
-    whole = values.astype(np.int64)
-    return whole if np.array_equal(whole, values) else values
-
-
 class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Base of classifiers: a subclass gives probabilities, and the label follows.
 
@@ -621,6 +607,7 @@ class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
 Array = NDArray[np.float64]
 Law = TypeVar("Law", bound="TargetLaw")
+_MOMENTS = ("mean", "std")
 
 
 class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
@@ -633,6 +620,10 @@ class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type:
     @abstractmethod
     def _expected(self, Z: Array) -> Array:
         """Mean of that law, shape (m,), where the law itself is not needed."""
+
+    @abstractmethod
+    def _sample(self, Z: Array, n_draws: int, rng: np.random.Generator) -> Array:
+        """Draw their targets, (n_draws, m)."""
 
     @by_partition
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
@@ -654,10 +645,7 @@ class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type:
         Z = self._standardized(X)
         if return_std:
             laws = [self._law(Z[rows]) for rows in self._blocks(Z)]
-            return (
-                np.concatenate([law.mean for law in laws]),
-                np.concatenate([law.std for law in laws]),
-            )
+            return tuple(np.concatenate([getattr(law, name) for law in laws]) for name in _MOMENTS)
         return np.concatenate([self._expected(Z[rows]) for rows in self._blocks(Z)])
 
     @by_partition
@@ -683,6 +671,22 @@ class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type:
         ends = [self._law(Z[rows]).interval(level) for rows in self._blocks(Z)]
         lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
         return lower, upper
+
+    def sample_y(
+        self,
+        X: ArrayLike,
+        n_draws: int = 1,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> Array:
+        """Draw new targets, shape (n_draws, m), of several outputs (n_draws, m, q).
+
+        Those of a draw come from one function, particle or member, each with noise of its own; a
+        Gaussian process refuses rows X (m, d) whose joint covariance is too large: a `DataError`.
+        """
+        check_is_fitted(self)
+        check_count("n_draws", n_draws, 1)
+        rng = np.random.default_rng(entropy_of(random_state))
+        return self._sample(self._standardized(X), n_draws, rng)
 
     def predictive(self, X: ArrayLike) -> Law:
         """Predictive law of the target of each row: a mixture, one or more components a draw.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import DataWarning, UsageError, rows_without_names, warn_user
+from mercer.errors import DataError, DataWarning, UsageError, rows_without_names, warn_user
 from mercer.posterior.evaluation import (
     AnyEvaluation,
     Evaluation,
@@ -205,3 +205,16 @@ def task_of(estimator: Any) -> Task:
             f"model.output({estimator.output_names_[0]!r})"
         )
     return REGRESSION if hasattr(estimator, "predictive") else CLASSIFICATION
+
+
+def classes_of(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
+    """Labels of rows that are not in memory: those that are known to the model, or whole numbers.
+
+    A `DataError` if there is one class only.
+    """
+    if len(values) < 2:
+        raise DataError(f"the target holds one class only: {values[0]:g}; two are needed")
+    if hasattr(model, "classes_"):
+        return np.asarray(model.classes_)
+    whole = values.astype(np.int64)
+    return whole if np.array_equal(whole, values) else values

@@ -20,7 +20,6 @@ from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partitio
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import (
     check_choice,
-    check_count,
     check_positive,
     fitting,
     run_options,
@@ -63,7 +62,6 @@ from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import FARTHEST, shares_of
 from mercer.posterior.labels import TargetLaws
 from mercer.posterior.predictive import StudentMixture
-from mercer.random import entropy_of
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
@@ -283,40 +281,13 @@ class ProcessRegressor(NumberPredictions[StudentMixture]):
             variance[rows] = np.average(squares, axis=1, weights=functions.weights)
         return mean, variance
 
-    def sample_y(
-        self,
-        X: ArrayLike,
-        n_draws: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-    ) -> Array:
-        """Draw new targets: those of a draw come from one function, with noise of their own.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        n_draws : int, default=1
-        random_state : int, Generator, RandomState or None, default=None
-
-        Returns
-        -------
-        ndarray of shape (n_draws, m)
-            In units of the target.
-
-        Raises
-        ------
-        DataError
-            If X has so many rows that their joint covariance is too large.
-        """
-        check_is_fitted(self)
-        check_count("n_draws", n_draws, 1)
-        Z = self._standardized(X)
+    def _sample(self, Z: Array, n_draws: int, rng: np.random.Generator) -> Array:
         together = len(Z) + len(self._functions[0].X)
         if together > _MOST_TOGETHER:
             raise DataError(
                 f"{len(Z)} rows: one function at these and the training rows needs matrices of "
                 f"{8e-9 * together**2:.1f} GB; give fewer at a time, or use predictive(X).sample"
             )
-        rng = np.random.default_rng(entropy_of(random_state))
         if len(self._all_functions) == 1:
             drawn = self._all_functions[0].sample(rng, Z, n_draws)
         else:

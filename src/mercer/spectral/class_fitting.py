@@ -13,9 +13,10 @@ from joblib import delayed
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.estimation.base import ORDER_TAKEN, classes_of, ordered_categories
+from mercer.estimation.base import ORDER_TAKEN, ordered_categories
 from mercer.estimation.run import run_options
 from mercer.estimation.standardize import TargetScale
+from mercer.estimation.tasks import classes_of
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Draws
 from mercer.random import stream

@@ -17,12 +17,11 @@ from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partition
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import check_choice, check_common, check_count, fitting
+from mercer.estimation.run import check_choice, check_common, fitting
 from mercer.estimation.tasks import task_of
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
 from mercer.posterior.predictive import CountMixture, StudentMixture
-from mercer.random import entropy_of
 from mercer.spectral.fitting import fit_result
 from mercer.spectral.model import COUNTS, NOISES
 from mercer.spectral.prediction import (
@@ -83,20 +82,7 @@ class FunctionRegressor(
         one.posterior_ = replace(draws, variables={**draws.variables, **own})
         return one
 
-    def sample_y(
-        self,
-        X: ArrayLike,
-        n_draws: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-    ) -> Array:
-        """Draw new targets of each row, independent of each other given the draw: (n_draws, m).
-
-        Of several outputs (n_draws, m, q), in each draw of the same kernel.
-        """
-        check_is_fitted(self)
-        check_count("n_draws", n_draws, 1)
-        rng = np.random.default_rng(entropy_of(random_state))
-        Z = self._standardized(X)
+    def _sample(self, Z: Array, n_draws: int, rng: np.random.Generator) -> Array:
         # All rows of a draw come from the same function, in whatever block they are.
         functions = self._functions
         n_functions = 2 * functions.deviations.shape[-2] * len(functions.mean)

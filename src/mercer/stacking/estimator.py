@@ -68,7 +68,7 @@ from mercer.posterior.predictive import LawMixture
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import check_arrays
 from mercer.posterior.scores import PROBA_FLOOR
-from mercer.random import entropy_of, stream
+from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions, count_workers, in_processes
 from mercer.sampling.progress import tell
@@ -659,25 +659,15 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
         self._warn_of_convergence()
         return self
 
-    def sample_y(
-        self,
-        X: ArrayLike,
-        n_draws: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-    ) -> Array:
-        """Draw new targets, (n_draws, m): those of a draw come from one member, drawn by weight."""
-        check_is_fitted(self)
-        check_count("n_draws", n_draws, 1)
-        rng = np.random.default_rng(entropy_of(random_state))
-        rows = self._standardized(X)
+    def _sample(self, Z: Array, n_draws: int, rng: np.random.Generator) -> Array:
         member = rng.choice(len(self._mixed), size=n_draws, p=[w for w, _ in self._mixed])
-        drawn = np.empty((n_draws, len(rows)))
+        drawn = np.empty((n_draws, len(Z)))
         for k, (_, model) in enumerate(self._mixed):
             mine, count = member == k, int((member == k).sum())
             if count and isinstance(model, KernelEstimator):
-                drawn[mine] = model.sample_y(rows, count, rng)
+                drawn[mine] = model.sample_y(Z, count, rng)
             elif count:
-                drawn[mine] = model.predictive(rows).sample(rng, count)
+                drawn[mine] = model.predictive(Z).sample(rng, count)
         return drawn
 
     def _law(self, Z: Array) -> LawMixture:
