@@ -9,9 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.basis.classifier import (
-        SequentialKernelClassifier as SequentialKernelClassifier,
-    )
+    from mercer.basis.classifier import SequentialKernelClassifier as SequentialKernelClassifier
     from mercer.basis.estimator import SequentialKernelRegressor as SequentialKernelRegressor
     from mercer.errors import ConvergenceWarning as ConvergenceWarning
     from mercer.estimation.table_encoder import TableEncoder as TableEncoder

@@ -261,11 +261,7 @@ def cross_validate(
 
 
 def _errors(
-    W: Array,
-    Z: Array,
-    y: Array,
-    parts: Sequence[NDArray[np.int64]],
-    penalties: Sequence[float],
+    W: Array, Z: Array, y: Array, parts: Sequence[NDArray[np.int64]], penalties: Sequence[float]
 ) -> Array:
     """Mean squared errors of the held-out rows, one for each penalty."""
     equations = [normal_equations(W, [(Z[rows], y[rows])]) for rows in parts]

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mercer.baselines.base import (
-    RandomFeatureClassifier,
-    RandomFeatureRegressor,
-)
+from mercer.baselines.base import RandomFeatureClassifier, RandomFeatureRegressor
 
 __all__ = ["MKLClassifier", "MKLRegressor", "RKSClassifier", "RKSRegressor"]
 

@@ -392,11 +392,7 @@ class Fitted(Generic[Learned]):
 
 
 def fit_learner(
-    learner: Learner,
-    X: Array,
-    y: Array,
-    started: float,
-    estimator: Any,
+    learner: Learner, X: Array, y: Array, started: float, estimator: Any
 ) -> Fitted[Learner]:
     """Learn the rows of a table (n, d) in their order, with a new learner.
 
@@ -593,11 +589,7 @@ def check_size(Z: Array) -> None:
 
 
 def fit_classes(
-    learner: ClassLearner,
-    X: Array,
-    labels: Integers,
-    started: float,
-    estimator: Any,
+    learner: ClassLearner, X: Array, labels: Integers, started: float, estimator: Any
 ) -> Fitted[ClassLearner]:
     """Learn the rows of a table in their order, with a new learner; all are held.
 

@@ -135,11 +135,7 @@ def write_audit(
 
 
 def audit_json(
-    plan: Plan,
-    fitted: Fitted,
-    audit: Audit,
-    provenance: Provenance,
-    writes: Writes,
+    plan: Plan, fitted: Fitted, audit: Audit, provenance: Provenance, writes: Writes
 ) -> dict[str, Any]:
     """Return the result as JSON can hold it."""
     estimator = fitted.estimator

@@ -510,10 +510,7 @@ def inspect() -> None:
     data_argument(),
     *TABLE,
     click.option(
-        "--model",
-        default="auto",
-        metavar="NAME",
-        help="auto; of numbers gp or spectral.",
+        "--model", default="auto", metavar="NAME", help="auto; of numbers gp or spectral."
     ),
     click.option(
         "--fdr",
@@ -554,12 +551,7 @@ def audit() -> None:
     model_argument,
     data_argument("pool", "POOL"),
     click.option(
-        "-n",
-        "n_queries",
-        type=click.IntRange(1),
-        default=10,
-        metavar="N",
-        help="How many rows.",
+        "-n", "n_queries", type=click.IntRange(1), default=10, metavar="N", help="How many rows."
     ),
     out_path("--out", "Write the rows: .csv, .parquet or .json."),
     id_option,

@@ -49,12 +49,7 @@ from mercer.estimation.cross_validate import (
 from mercer.estimation.tasks import CLASSIFICATION, Task
 from mercer.models import able_models, choose_model, model_names
 from mercer.posterior.container import write_atomically
-from mercer.posterior.evaluation import (
-    compared,
-    digits,
-    joined,
-    paired_gap,
-)
+from mercer.posterior.evaluation import compared, digits, joined, paired_gap
 from mercer.posterior.scores import Metric, find_metric
 
 # The table of `compare`: it fills as models finish, and ends with a sentence of advice.
@@ -294,12 +289,7 @@ def best_model(results: Sequence[Result], metric: str) -> tuple[str, bool] | Non
 
 
 def results_json(
-    results: Sequence[Result],
-    metric: str,
-    how: str,
-    advice_words: str,
-    *,
-    is_complete: bool = True,
+    results: Sequence[Result], metric: str, how: str, advice_words: str, *, is_complete: bool = True
 ) -> dict[str, Any]:
     """Return everything as JSON can hold it."""
     return {

@@ -37,9 +37,7 @@ from mercer.errors import (
     StorageError,
     UsageError,
 )
-from mercer.estimation.cross_validate import (
-    for_folds,
-)
+from mercer.estimation.cross_validate import for_folds
 from mercer.estimation.splits import fit_groups
 from mercer.models import ModelEntry, able_models, check_name, choose_model
 from mercer.posterior.container import load_json, mercer_version, write_atomically

@@ -297,11 +297,7 @@ class RowStream:
         yield from self._ahead(waiting, is_new=is_new)
 
     def _ahead(
-        self,
-        waiting: list[tuple[Row, Array, Any]],
-        earlier: _Later | None = None,
-        *,
-        is_new: bool,
+        self, waiting: list[tuple[Row, Array, Any]], earlier: _Later | None = None, *, is_new: bool
     ) -> Iterator[Answer]:
         """Predict rows if they are new, then learn them; none is waiting then.
 

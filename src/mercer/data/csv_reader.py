@@ -27,14 +27,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 
 from mercer.data.files import check_size, first_bytes, nearest, place, printable, quoted, reading
-from mercer.data.frame import (
-    INDEX_COLUMNS,
-    MISSING,
-    ColumnBuilder,
-    Frame,
-    Origin,
-    parse_number,
-)
+from mercer.data.frame import INDEX_COLUMNS, MISSING, ColumnBuilder, Frame, Origin, parse_number
 from mercer.errors import INSTALL, DataError, MercerError, UsageError
 
 #: Longest line, and longest text after unpacking, in characters.

@@ -572,10 +572,8 @@ def open_npy(path: Path) -> FileRows:
     stamp = Stamp.of(path)
     with reading(path), open(path, "rb") as file:
         try:
-            read_header = {
-                (1, 0): npy.read_array_header_1_0,
-                (2, 0): npy.read_array_header_2_0,
-            }[npy.read_magic(file)]
+            known = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+            read_header = known[npy.read_magic(file)]
             shape, is_fortran, dtype = read_header(file)
         except (ValueError, KeyError):
             raise DataError(

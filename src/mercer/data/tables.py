@@ -22,14 +22,7 @@ from mercer.data.files import (
     reading,
     spooled_input,
 )
-from mercer.data.frame import (
-    Column,
-    Frame,
-    Origin,
-    joined_order,
-    null_words,
-    refuse_other_columns,
-)
+from mercer.data.frame import Column, Frame, Origin, joined_order, null_words, refuse_other_columns
 from mercer.data.named import is_named, load_named, named_hint
 from mercer.data.source import no_rows
 from mercer.errors import DataError, StorageError

@@ -125,12 +125,7 @@ class Task:
 
 
 def _errors(
-    other: HeldOut,
-    model: HeldOut,
-    metric: str,
-    groups: NDArray[np.int64] | None,
-    *,
-    is_model: bool,
+    other: HeldOut, model: HeldOut, metric: str, groups: NDArray[np.int64] | None, *, is_model: bool
 ) -> tuple[float | None, float | None, int | None, float | None, float | None]:
     """Return standard errors of the differences from the model in ``metric`` and in log score.
 

@@ -207,11 +207,7 @@ class NystroemMap(FeatureMap):
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """All but the kernel, which is stored by its name."""
-        return {
-            "theta": self.theta,
-            "landmarks": self.landmarks,
-            "root_inverse": self.root_inverse,
-        }
+        return {"theta": self.theta, "landmarks": self.landmarks, "root_inverse": self.root_inverse}
 
     @classmethod
     def from_arrays(cls, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> NystroemMap:

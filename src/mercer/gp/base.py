@@ -61,16 +61,7 @@ from mercer.kernels.columns import categories_of
 from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
-from mercer.posterior.schema import (
-    TARGET,
-    Fields,
-    ListOf,
-    MapOf,
-    Maybe,
-    Number,
-    Text,
-    check_arrays,
-)
+from mercer.posterior.schema import TARGET, Fields, ListOf, MapOf, Maybe, Number, Text, check_arrays
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import Rule as SchemaRule
 from mercer.random import stream
@@ -127,9 +118,7 @@ def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
     return ModelParts(params, values, arrays | {"X": X, "y": y})
 
 
-def restore_rows(
-    parts: ModelParts,
-) -> tuple[Common, Array, Array, tuple[KernelFit, ...]]:
+def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array, tuple[KernelFit, ...]]:
     """Put together what all GP models have.
 
     What is common, standardised rows, targets, the fit of each kernel.

@@ -43,17 +43,8 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, kernel_labels
-from mercer.gp.gaussian import (
-    FunctionDraws,
-    RegressionPosterior,
-    function_draws,
-    noisy_factor,
-)
-from mercer.gp.hyperparameters import (
-    SEARCHING,
-    find_maximum,
-    stacked_parameters,
-)
+from mercer.gp.gaussian import FunctionDraws, RegressionPosterior, function_draws, noisy_factor
+from mercer.gp.hyperparameters import SEARCHING, find_maximum, stacked_parameters
 from mercer.gp.loops import draw_kinds
 from mercer.likelihoods.label_noise import (
     N_KINDS,
@@ -77,12 +68,7 @@ from mercer.sampling.importance import first_proposal
 from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import check_stop
 
-__all__ = [
-    "ContaminatedSampler",
-    "fit_contaminated",
-    "look_right",
-    "target_laws",
-]
+__all__ = ["ContaminatedSampler", "fit_contaminated", "look_right", "target_laws"]
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -32,13 +32,7 @@ from mercer.gp.averaging import (
     sample_functions,
     with_few,
 )
-from mercer.gp.base import (
-    GPEstimator,
-    parts_of,
-    restore_evidence,
-    restore_rows,
-    restore_sources,
-)
+from mercer.gp.base import GPEstimator, parts_of, restore_evidence, restore_rows, restore_sources
 from mercer.gp.exact import (
     DelayedAcceptance,
     ExactAdaptation,
@@ -583,10 +577,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         return KernelTask(model_of, score, fit, task.codes, keys, d, is_classes=True, **inputs)
 
     def _set_fitted(
-        self,
-        task: ClassTask,
-        fits: tuple[KernelFit, ...],
-        evidence: tuple[float, float] | None,
+        self, task: ClassTask, fits: tuple[KernelFit, ...], evidence: tuple[float, float] | None
     ) -> None:
         self._task_ = task.of(fits[0].kernel)
         is_several = not task.is_binary

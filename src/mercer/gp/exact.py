@@ -274,11 +274,7 @@ def log_laplace_error(model: HyperparameterPosterior, state: ExactState) -> floa
 
 
 def make_exact_sampler(
-    inner: HMC | NUTS,
-    model: HyperparameterPosterior,
-    rows: NDArray[np.int64],
-    *,
-    n_inner: int = 1,
+    inner: HMC | NUTS, model: HyperparameterPosterior, rows: NDArray[np.int64], *, n_inner: int = 1
 ) -> DelayedAcceptance:
     """Make the sampler whose first stage is ``inner``, a sampler of ``model``."""
     estimator = EvidenceEstimator(model.X, model.y, model.kernel)
@@ -488,12 +484,7 @@ class PredictiveDistance:
 
 
 def predictive_distance(
-    exact: ClassDraws,
-    laplace: ClassDraws,
-    log_errors: Array,
-    X: Array,
-    *,
-    n_chains: int,
+    exact: ClassDraws, laplace: ClassDraws, log_errors: Array, X: Array, *, n_chains: int
 ) -> PredictiveDistance:
     """Compare exact and Laplace's predictions at standardised rows X (m, d), from the same draws.
 

@@ -37,14 +37,7 @@ from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import Diagnostics, diagnose, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import (
-    Labels,
-    RunOptions,
-    Sampled,
-    load_finished,
-    sample,
-    sample_longer,
-)
+from mercer.sampling.driver import Labels, RunOptions, Sampled, load_finished, sample, sample_longer
 from mercer.sampling.hmc import (
     HMC,
     HamiltonianAdaptation,
@@ -405,10 +398,7 @@ class _Fit:
         return fitted if found is None else replace(fitted, evidence=self._evidence(found))
 
     def by_chains(
-        self,
-        sampler: Sampler[Any, Any],
-        adaptation: HamiltonianAdaptation,
-        notes: tuple[str, ...],
+        self, sampler: Sampler[Any, Any], adaptation: HamiltonianAdaptation, notes: tuple[str, ...]
     ) -> FittedGP:
         """Run chains: a third of their draws, and all where these do not tell enough.
 
@@ -459,10 +449,7 @@ class _Fit:
             return calibrated(values, positions, deadline)
 
     def _weighted(
-        self,
-        found: ImportanceSample,
-        notes: tuple[str, ...],
-        evidence: tuple[float, float] | None,
+        self, found: ImportanceSample, notes: tuple[str, ...], evidence: tuple[float, float] | None
     ) -> FittedGP:
         """Make draws of weighted positions, as many as are to be kept, alike terms in any order."""
         rng = stream(self.options.entropy, "importance", _THINNING)

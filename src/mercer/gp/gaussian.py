@@ -206,10 +206,7 @@ class RegressionPosterior:
         )
 
     def values(
-        self,
-        point: Point,
-        slopes: Array | None,
-        rows: NDArray[np.int64],
+        self, point: Point, slopes: Array | None, rows: NDArray[np.int64]
     ) -> RegressionValues:
         """Return what evaluates the log density alone."""
         return RegressionValues(self, rows)

@@ -209,11 +209,7 @@ class NormalPrior:
 
 
 def kernel_prior(
-    n_inputs: int,
-    choice: PriorChoice = "wide",
-    kernel: Kernel = _ARD,
-    *,
-    is_several: bool = False,
+    n_inputs: int, choice: PriorChoice = "wide", kernel: Kernel = _ARD, *, is_several: bool = False
 ) -> NormalPrior:
     """Return independent normals over theta (p,), by the kinds of its entries.
 

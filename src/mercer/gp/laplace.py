@@ -41,12 +41,7 @@ from mercer.gp.hyperparameters import (
     no_density,
     paper_start,
 )
-from mercer.gp.loops import (
-    chord_steps,
-    evidence_adjoint,
-    inverse_diagonal,
-    weighted_identity_plus,
-)
+from mercer.gp.loops import chord_steps, evidence_adjoint, inverse_diagonal, weighted_identity_plus
 from mercer.gp.softmax import (
     POLISHED,
     Curvature,

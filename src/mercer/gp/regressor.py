@@ -18,12 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import DataError, UsageError
 from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partition, filled
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.run import (
-    check_choice,
-    check_positive,
-    fitting,
-    run_options,
-)
+from mercer.estimation.run import check_choice, check_positive, fitting, run_options
 from mercer.estimation.standardize import TargetScale, fit_standardizer, scale_target
 from mercer.gp.averaging import (
     AT_A_GLANCE,

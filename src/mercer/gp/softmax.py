@@ -126,10 +126,7 @@ class LaplaceFit:
 
 
 def fit_softmax(
-    K: Array,
-    Y: Array,
-    scratch: tuple[Array, Array] | None = None,
-    near: Array | None = None,
+    K: Array, Y: Array, scratch: tuple[Array, Array] | None = None, near: Array | None = None
 ) -> LaplaceFit:
     """Find the mode for Gram matrices K and one-hot targets Y (C, n), and the log evidence.
 

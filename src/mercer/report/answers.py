@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 from mercer import plot
 from mercer.data.frame import InputFacts, TableFacts
 from mercer.data.row_names import RowNames
-from mercer.estimation.inspection import (
-    Effects,
-    Importance,
-    Inspection,
-)
+from mercer.estimation.inspection import Effects, Importance, Inspection
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, RegressionEvaluation
 from mercer.report.section import (
     Cell,

@@ -162,7 +162,7 @@ def describe_classes(estimator: Any) -> tuple[str, ...]:
         f"not fixed: {count(draws.n_total)} particles hold what is plausible given the data, and "
         "every probability is an average over them. There are "
         f"{number(estimator.n_centres_, 2)} kernels on average. {count(n_rows)} rows were learned "
-        "in one pass, each predicted before it was learned.",
+        "in one pass, each predicted before it was learned."
     ]
     classes = [str(label) for label in estimator.classes_]
     if len(classes) > 2:

@@ -50,7 +50,7 @@ def sections(estimator: Any) -> tuple[Section, ...]:
         f"{first} has the largest weight, {percent(weight, 0)}. A weight is not the probability "
         "that a model is right: one that is never the best alone has weight where it is right and "
         "the others are wrong, and of two that say the same either may have it. The interval is "
-        "how well the held-out rows tell a weight.",
+        "how well the held-out rows tell a weight."
     ]
     gaps = [row for row in table.rows[:-1] if row[5] is not None]
     if len(gaps) > 1:

@@ -39,12 +39,7 @@ from mercer.random import generator_from_json, generator_to_json, stream
 from mercer.sampling.checkpoint import ChainFile, RunFolder, pack, unpack
 from mercer.sampling.progress import Board, ProgressBar, is_wanted
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.sampling.signals import (
-    StopRequestedError,
-    StopSignals,
-    is_late,
-    part_of_time,
-)
+from mercer.sampling.signals import StopRequestedError, StopSignals, is_late, part_of_time
 
 # One chain: warm-up, kept draws, checkpoints, and stopping between or within steps.
 

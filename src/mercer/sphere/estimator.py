@@ -47,12 +47,7 @@ from mercer.sphere.fitting import (
     mean_rates,
     say_comparison,
 )
-from mercer.sphere.prediction import (
-    PosteriorSample,
-    finite_log_score,
-    recorded_probability,
-    votes,
-)
+from mercer.sphere.prediction import PosteriorSample, finite_log_score, recorded_probability, votes
 from mercer.sphere.sampler import MOVES
 from mercer.sphere.saved import parts_of, restore
 from mercer.sphere.selection import SpaceArguments, make_candidates

@@ -30,12 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
 from mercer.errors import NumericalError
-from mercer.likelihoods.label_noise import (
-    IMPOSSIBLE,
-    LabelNoise,
-    fixed_rate,
-    log_incomplete_beta,
-)
+from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise, fixed_rate, log_incomplete_beta
 from mercer.numerics.cholesky import factorise, invert_triangle, multiply_lower
 
 # Prior weights of the draws of all rungs, and how sure they are.

@@ -33,13 +33,7 @@ from numpy.typing import NDArray
 from mercer.likelihoods.label_noise import LabelNoise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.loops import reflect_and_refract
-from mercer.sphere.sampler import (
-    LENGTH_IN_SD,
-    MAX_EVENTS_A_ROW,
-    QUARTER,
-    SphereModel,
-    jittered,
-)
+from mercer.sphere.sampler import LENGTH_IN_SD, MAX_EVENTS_A_ROW, QUARTER, SphereModel, jittered
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.floating[Any]]

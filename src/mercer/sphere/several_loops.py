@@ -14,15 +14,7 @@ import numpy as np
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE
 from mercer.numerics.compilation import compiled
-from mercer.sphere.loops import (
-    _FAST,
-    _SQRT2,
-    _SQRT_2PI,
-    TINY,
-    _maximum,
-    _orient,
-    truncated_normal,
-)
+from mercer.sphere.loops import _FAST, _SQRT2, _SQRT_2PI, TINY, _maximum, _orient, truncated_normal
 
 # Times that the bracket shrinks before the elliptical slice gives up and stays.
 _MAX_TRIALS = 200
