@@ -650,5 +650,3 @@ class ClassTuning(ProposalTuning):
 
     Of counts, which have none, that of the moves of all coefficients, up to 1.
     """
-
-    trajectory: float = 0.1
