@@ -657,11 +657,8 @@ def _add(term: Array, columns: Array, weights: Array, weighted: Array) -> None:
 
 def _split(total: Array, n_new: int) -> WeightedProducts:
     full = symmetric(total)
-    return WeightedProducts(
-        np.ascontiguousarray(full[n_new:, n_new:]),
-        np.ascontiguousarray(full[:n_new, :n_new]),
-        np.ascontiguousarray(full[:n_new, n_new:]),
-    )
+    blocks = full[n_new:, n_new:], full[:n_new, :n_new], full[:n_new, n_new:]
+    return WeightedProducts(*map(np.ascontiguousarray, blocks))
 
 
 # The training data as they are given: arrays, or a source of rows on a disk.
