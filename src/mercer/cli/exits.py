@@ -53,6 +53,7 @@ def fail(error: BaseException, *, is_debug: bool) -> int:
         error = error.__cause__ or KeyboardInterrupt()
     if isinstance(error, KeyboardInterrupt):
         _end_workers()
+        _leave_blocks(error)
     code, words = _code_and_words(error)
     if is_debug and not isinstance(error, click.ClickException):
         traceback.print_exception(error, file=sys.stderr)
@@ -62,6 +63,14 @@ def fail(error: BaseException, *, is_debug: bool) -> int:
     with suppress(OSError, ValueError):
         print(f"{where or 'mercer: '}{_one_line(words)}", file=sys.stderr, flush=True)  # noqa: T201
     return code
+
+
+def _leave_blocks(error: BaseException) -> None:
+    """Let blocks clean up that a signal met as they were entered, before `with` had them."""
+    each: BaseException | None = error
+    while each is not None:
+        traceback.clear_frames(each.__traceback__)
+        each = each.__cause__ or each.__context__
 
 
 def mend_streams() -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mercer.atomic import replacing
+from mercer.cli.exits import fail
 from mercer.posterior.container import read_container
 
 from .conftest import write_csv
@@ -190,3 +192,19 @@ def test_a_signal_among_the_first_imports_is_one_line(number: int, delay: float)
     assert done.returncode in (0, 128 + number)
     assert "Traceback" not in done.stderr
     assert done.stderr.count("\n") <= 1
+
+
+def test_a_block_that_a_signal_met_as_it_was_entered_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped() -> None:
+        block = replacing(tmp_path / "p.csv")
+        block.__enter__()  # and before `with` knows of it:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as info:
+        stopped()
+    assert len(list(tmp_path.iterdir())) == 1
+    assert fail(info.value, is_debug=False) == 130
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err.startswith("mercer: stopped")
