@@ -392,8 +392,8 @@ class KernelGibbsClassifier(SampleClassifier):
         Beta prior (a, b) of a learned rate, cut off at the end of its range. Of a matrix: the
         Dirichlet prior of a row in which b goes to the diagonal and the others share a.
     nugget : "learn" or float, default="learn"
-        Feature noise: variance added to the diagonal of the Gram matrix (whose mean is 1 without
-        it). "learn": 0, 0.1, 0.4 and 1.5, averaged by evidence. Finite features have none.
+        Feature noise: variance added to the diagonal of the Gram matrix (of mean 1 without it and
+        the intercept). "learn": 0, 0.1, 0.4, 1.5, averaged by evidence. Finite features have none.
     rank : int or None, default=None
         Number of finite features in the place of the exact kernel, for many rows.
     approximation : {"nystroem", "fourier"}, default="nystroem"
@@ -405,7 +405,7 @@ class KernelGibbsClassifier(SampleClassifier):
         great circles; "auto" takes a cycle that suits the rank; "tempered" adds rungs at higher
         noise that swap with the chain, for few rows and several modes.
     fit_intercept : bool, default=True
-        Adds a constant to the kernel; not for a precomputed one.
+        Adds 1 to the kernel, whose mean variance is 1; not for a precomputed one.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
         As for `GPClassifier`. "auto" leaves a Gram matrix, and the rows that a callable kernel
         takes, as they are: its scales are in their units.
