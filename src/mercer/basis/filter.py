@@ -201,13 +201,8 @@ def admit(state: State, grid: LengthScaleGrid, slot: int, x: Array, weights: Arr
     grid.fill_kernel(own, n_rows, features)
     targets = features @ (weights * rows.y[:n_rows])
     features *= weights
-    crosses = np.concatenate(
-        [
-            features @ grid.mean(rows.X[:n_rows]),
-            grid.cross_sums(rows.distances[:, :n_rows, :r], features, state.is_kept),
-        ],
-        axis=1,
-    )
+    sums = grid.cross_sums(rows.distances[:, :n_rows, :r], features, state.is_kept)
+    crosses = np.concatenate([features @ grid.mean(rows.X[:n_rows]), sums], axis=1)
     for level in range(grid.n_levels):
         cross, of_target = crosses[level], float(targets[level])
         if projection is not None:
@@ -229,18 +224,16 @@ def _projection(
 ) -> list[tuple[Array, float]]:
     """Sums of the new feature over rows that are gone, at each level: with all columns, with y."""
     m = grid.n_mean
-    others = np.setdiff1d(np.arange(r), [slot])
+    others = np.delete(np.arange(r), slot)
     Z = state.centres[others]
-    distances = grid.distances(x, Z, len(others))
-    near = np.argsort(distances[0], kind="stable")[:_NEAREST]
+    near = np.argsort(grid.distances(x, Z, len(others))[0], kind="stable")[:_NEAREST]
     columns = m + others[near]
-    result = []
+    distances = grid.all_distances(np.vstack([Z[near], x]), Z[near])
+    ridge, a, result = _RIDGE * np.eye(len(near)), np.zeros(0), []
     for level in range(grid.n_levels):
-        a = np.zeros(0)
         if len(near):
-            design = grid.design(np.vstack([Z[near], x]), Z[near], level)[:, m:]
-            K, k = design[:-1], design[-1]
-            a = solve_positive(K + _RIDGE * np.eye(len(near)), k)
+            K = grid.kernel(distances, level)
+            a = solve_positive(K[:-1] + ridge, K[-1])
         old = state.old.gram[level]
         cross = a @ old[columns, : m + r]
         cross[m + slot] = a @ old[np.ix_(columns, columns)] @ a

@@ -89,6 +89,10 @@ class LengthScaleGrid:
         squared_distances(x, Z, n, self.scalings, out)
         return out
 
+    def all_distances(self, X: Array, Z: Array) -> Array:
+        """Squared distances of rows X (m, d) to rows Z (r, d): shape (A, m, r)."""
+        return np.stack([cdist(X * s, Z * s, "sqeuclidean") for s in self.scalings])
+
     def fill_row(self, x: Array, distances: Array, n: int, rows: Array) -> None:
         """Write the row of the design of one input x (d,) at each level, in ``rows`` (L, C).
 
