@@ -91,6 +91,7 @@ class SpectralEvidence:
         """Return omega, of shape (F, d)."""
         return self.mixture.frequencies(theta[self.mixture.n_components + 1 :])
 
+    @np.errstate(over="ignore", invalid="ignore")  # of a step that is too long
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Return the negative log likelihood, in nats, and its gradient."""
         K, n = self.mixture.n_components, len(self.y)

@@ -150,3 +150,10 @@ def test_a_noise_that_is_too_small_is_refused() -> None:
     theta[2] = -200.0
     with pytest.raises(NumericalError):
         few(theta)
+
+
+def test_a_step_too_long_gives_no_value_and_no_warning() -> None:
+    """A line search may go anywhere, and goes back where there is no value."""
+    found, theta = evidence(False)
+    theta[found.mixture.n_components + 1] = 800.0
+    assert np.isnan(found(theta)[0])
