@@ -130,6 +130,7 @@ def find_row(names: RowNames, asked: str) -> int:
     known = [name for name in called if name is not None]
     hint = "" if names.ids is None and not names.has_files else nearest(asked, known)
     ends = f"; rows that can be used go from {known[0]} to {known[-1]}" if known else ""
+    ends += "" if asked.isdecimal() or names.ids is not None else "; with --id COLUMN, its names do"
     raise UsageError(f"--row: there is no {what}{hint or ends}")
 
 

@@ -79,8 +79,11 @@ def test_of_few_rows_the_centre_of_training_is_the_background(
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["--row", "61"], "there is no row '61'; rows that can be used go from 1 to 60"),
-        (["--row", "p004"], "there is no row 'p004'"),
+        (["--row", "61"], "there is no row '61'; rows that can be used go from 1 to 60\n"),
+        (
+            ["--row", "p004"],
+            "there is no row 'p004'; rows that can be used go from 1 to 60; with --id ",
+        ),
         (["--row", "p00x", "--id", "name"], "did you mean 'p0"),
         (["--row", "0.3", "--id", "same"], "names 60 rows"),
         (["--row", "1", "--label", "dead"], "the classes are ill, well"),
