@@ -8,7 +8,6 @@ known: what is compared are values of its distribution function.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping
@@ -22,7 +21,6 @@ from scipy import special, stats
 from mercer.spectral.base_measure import DiagonalBase, ScalePrior
 from mercer.spectral.model import coefficients
 from mercer.spectral.sampler import SpectralSampler, SpectralState
-from mercer.spectral.trajectory import Trajectories
 from support.mixture_cases import BASES, partitions, seating_log_probability
 from support.spectral_cases import (
     CONCENTRATION,
@@ -39,7 +37,6 @@ from support.spectral_cases import (
 from support.statistics import dkw_distance, dkw_limit
 
 M, N = 4, 10
-N_LEAPFROG, HAS_MOVED = 4, [False]
 # base, linear part, step of the proposals (1 draws them from the prior), share of global ones
 CASES: dict[str, tuple[str, bool, float, float]] = {
     "diagonal, pcn, linear part": ("diagonal, 2 inputs", True, 0.5, 0.0),
@@ -88,22 +85,6 @@ def ten_carries(
     for _ in range(10):
         mixture, W, gram = sampler._carry(rng, state, mixture, W, gram, sampler.rows)
     return sampler._complete(rng, W, gram, state.ridge, state.linear_precision, mixture)
-
-
-def five_trajectories(
-    rng: np.random.Generator, sampler: SpectralSampler, state: SpectralState
-) -> SpectralState:
-    """The state after five trajectories, and nothing else between; HAS_MOVED says which moved."""
-    known = np.append(np.full(state.frequencies.shape[1], 0.2), [2.0, 0.5])
-    tuning = dataclasses.replace(sampler.tuning, trajectory=0.3, information=known)
-    sampler = dataclasses.replace(sampler, tuning=tuning)
-    for _ in range(5):
-        new, _ = Trajectories(N_LEAPFROG).move(rng, sampler, state)
-        HAS_MOVED.append(new is not state)
-        state = new
-    gram = sampler.rows.gram(state.frequencies)
-    given = gram, state.ridge, state.linear_precision, state.mixture
-    return sampler._complete(rng, state.frequencies, *given)
 
 
 @dataclass(frozen=True)

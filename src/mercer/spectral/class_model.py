@@ -650,3 +650,5 @@ class ClassTuning(ProposalTuning):
 
     Of counts, which have none, that of the moves of all coefficients, up to 1.
     """
+
+    trajectory: float = 0.1

@@ -50,12 +50,9 @@ from mercer.spectral.rows import (
 )
 from mercer.spectral.sampler import (
     TARGET_ACCEPTANCE,
-    TARGET_OF_TRAJECTORIES,
     LearnedStep,
-    LearnedSteps,
     SpectralInfo,
     Start,
-    TrajectoryInfo,
     decide_together,
     join,
     propose_all,
@@ -63,6 +60,17 @@ from mercer.spectral.sampler import (
 from mercer.spectral.trajectory import Ascent, move_together
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrajectoryInfo(SpectralInfo):
+    """What a sweep after a trajectory says: how probable the trajectory's end was, and its step.
+
+    Of counts those of the move of all coefficients.
+    """
+
+    trajectory_acceptance: float
+    trajectory_step: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +264,16 @@ def logistic_ridge_density(
 
 # Warm-up of chains of classes: the step of the proposals, and that of the trajectories.
 
+_TARGET_OF_TRAJECTORIES = 0.8
+
+
+@dataclass(frozen=True)
+class LearnedSteps:
+    """Where both searches stand."""
+
+    proposals: LearnedStep
+    trajectory: LearnedStep
+
 
 @dataclass(frozen=True)
 class ClassAdaptation(Adaptation):
@@ -276,7 +294,7 @@ class ClassAdaptation(Adaptation):
         if self.has_steps:
             proposals = proposals.after(info.acceptance_rate - TARGET_ACCEPTANCE)
         if sampler.is_moved:
-            trajectory = trajectory.after(info.trajectory_acceptance - TARGET_OF_TRAJECTORIES)
+            trajectory = trajectory.after(info.trajectory_acceptance - _TARGET_OF_TRAJECTORIES)
         tuning = replace(sampler.tuning, step=proposals.step, trajectory=trajectory.step)
         return LearnedSteps(proposals, trajectory), self.with_tuning(sampler, tuning)
 

@@ -78,7 +78,6 @@ from mercer.spectral.settings import (
     choose_standardizer,
     find_waves,
 )
-from mercer.spectral.trajectory import Trajectories
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -86,7 +85,6 @@ Blocks = Iterator[tuple[Array, Array]]  # inputs and targets
 
 ROWS_OF_START = 2000
 FIRST_STEP = 0.5
-FIRST_INFORMATION, FIRST_OF_PRECISIONS = 0.3, (20.0, 5.0)  # see `ProposalTuning.information`
 GLOBAL_SHARE = 0.5  # of the frequencies of classes: from the whole mixture, if steps are tuned
 _PROBE_ROWS, _PROBE_LAGS = 20, 10
 _MONITORED = ("log_evidence", "noise_std", "n_components", "kernel", "function")
@@ -232,9 +230,7 @@ def make_sampler(
 ) -> SpectralSampler:
     """Put the sampler together; it looks at the function at some of ``some_rows``."""
     d = rows.n_inputs
-    is_tuned, n_leapfrog = settings.proposals == "pcn", settings.n_leapfrog
-    # Trajectories take the scale of a diagonal base along, and components.
-    is_carried = n_leapfrog > 0 and settings.base_measure == "diagonal"
+    is_tuned = settings.proposals == "pcn"
     return SpectralSampler(
         rows=rows,
         model=settings.model(rows.n_rows, d, rows.n_outputs),
@@ -245,11 +241,9 @@ def make_sampler(
         tuning=ProposalTuning(
             FIRST_STEP if is_tuned else 1.0,
             global_share=global_share(FIRST_STEP) if is_tuned else 0.0,
-            information=np.append(np.full(d, FIRST_INFORMATION), FIRST_OF_PRECISIONS),
         ),
         probe=make_probe(some_rows, settings.linear_part),
-        carries=is_tuned and rows.n_rows < MANY_ROWS and not is_carried,
-        together=Trajectories(n_leapfrog) if n_leapfrog > 0 else None,
+        carries=is_tuned and rows.n_rows < MANY_ROWS,
         few=few,
         noise=settings.noise_law,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -463,7 +463,3 @@ class ProposalTuning:
     level: int = 0  # of the sampler's ``few``, if it has them, or all
     global_share: float = 0.0  # of the frequencies that have a global proposal in a sweep
     n_sweeps: int = 1  # that make a step
-    trajectory: float = 0.1  # step of the trajectories before sweeps, if there are any
-    # Beyond their priors, how firmly frequencies of each input in units of their components, log
-    # ridge and log linear precision are held: (d + 2,), for the masses of trajectories for numbers.
-    information: Array = field(default_factory=lambda: np.empty(0), compare=False)

@@ -6,9 +6,7 @@ Dirichlet-process mixture, and the regression of `mercer.spectral.model`.
 **One step** (a sweep, or several where frequencies are few)
 
 0. Where the noise is a mixture of normals, see `mercer.spectral.model`: its parameter given the
-   errors; then weights and pseudo-targets of the rows, which hold for the rest of the sweep. Where
-   it is normal, and rows and frequencies are few: a trajectory of all that the evidence depends
-   on, see `mercer.spectral.trajectory`, which does what 4 is for.
+   errors; then weights and pseudo-targets of the rows, which hold for the rest of the sweep.
 
 1. Proposals for all frequencies given Z, mu, Sigma: local ones, and global ones of (Z_j, W_j).
 2. One pass over the rows: products of proposed and current features.
@@ -27,12 +25,11 @@ Whatever uses beta or s2 comes after the last change of W: a stale beta in 7 wou
 **Symbols** (paper -> code): W -> ``frequencies``, beta -> ``coef``, Lambda_0 -> ``ridge``,
 sigma_eps -> ``noise_variance``, Phi'Phi -> part of ``gram``.
 
-**Deviations.** The ridge is drawn, not 1/2, unless it is given; a linear part; trajectories, global
-proposals and 4, but not with proposals from the prior as in the paper; in 3 products are computed
-once a sweep and not by low-rank updates, which changes no decision.
+**Deviations.** The ridge is drawn, not 1/2, unless it is given; a linear part; global proposals
+and 4, but not with proposals from the prior as in the paper; in 3 products are computed once a
+sweep and not by low-rank updates, which changes no decision.
 
-**Cost** of a sweep: 12 n M^2 flops and O(M^3); with 4, 28 n M^2 and O(K M^3), K components; of
-each step of a trajectory 12 n M^2 and O(M^3).
+**Cost** of a sweep: 12 n M^2 flops and O(M^3); with 4, 28 n M^2 and O(K M^3), K components.
 
 References
 ----------
@@ -45,7 +42,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,9 +98,6 @@ Array = NDArray[np.float64]
 
 #: Of proposals of frequencies.
 TARGET_ACCEPTANCE = 0.3
-TARGET_OF_TRAJECTORIES = 0.8
-# Of what trajectories are told in warm-up: the weight of the last sweep, and the least.
-_LEAST_SHARE, _LEAST_INFORMATION = 0.05, 0.01
 _SMALLEST_STEP = 1e-6
 # Share of the frequencies that have a global proposal, for local steps of 0 and of 1.
 _GLOBAL_SHARES = (0.5, 0.9)
@@ -208,15 +202,6 @@ class LearnedStep:
         return math.exp(self.log_average)
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedSteps:
-    """Where the searches stand, and what trajectories have seen of how firmly all is held."""
-
-    proposals: LearnedStep
-    trajectory: LearnedStep
-    information: Array = field(default_factory=lambda: np.empty(0))
-
-
 @dataclass(frozen=True)
 class StepAdaptation(Adaptation):
     """Robbins & Monro's search for the step that is accepted 3 times in 10.
@@ -228,47 +213,26 @@ class StepAdaptation(Adaptation):
     more_rows_after: tuple[int, ...] = ()
     n_sweeps: int = 1
 
-    def init(self, sampler: Any) -> LearnedSteps:
-        """Begin at the sampler's own steps."""
-        tuning = sampler.tuning
-        steps = LearnedStep.first(tuning.step), LearnedStep.first(tuning.trajectory)
-        return LearnedSteps(*steps, tuning.information)
+    def init(self, sampler: Any) -> LearnedStep:
+        """Begin at the sampler's own step."""
+        return LearnedStep.first(sampler.tuning.step)
 
     def update(
-        self, learned: LearnedSteps, sampler: Any, state: Any, info: Any
-    ) -> tuple[LearnedSteps, Any]:
-        """Move the steps by what the last sweep accepted."""
-        proposals = learned.proposals.after(info.acceptance_rate - TARGET_ACCEPTANCE)
-        learned = replace(learned, proposals=proposals)
-        if sampler.together is not None:
-            excess = info.trajectory_acceptance - TARGET_OF_TRAJECTORIES
-            share = max(1.0 / proposals.n_seen, _LEAST_SHARE)
-            said = np.maximum(sampler.together.information(sampler, state), _LEAST_INFORMATION)
-            information = learned.information + share * (said - learned.information)
-            learned = LearnedSteps(proposals, learned.trajectory.after(excess), information)
-        level = sum(proposals.n_seen >= end for end in self.more_rows_after)
-        steps = proposals.step, learned.trajectory.step
-        return learned, self._tuned(sampler, learned, steps, level)
+        self, learned: LearnedStep, sampler: Any, state: Any, info: Any
+    ) -> tuple[LearnedStep, Any]:
+        """Move the step by what the last sweep accepted."""
+        learned = learned.after(info.acceptance_rate - TARGET_ACCEPTANCE)
+        level = sum(learned.n_seen >= end for end in self.more_rows_after)
+        return learned, self._tuned(sampler, learned.step, level)
 
-    def finish(self, learned: LearnedSteps, sampler: Any) -> Any:
-        """Keep the averages of the searches, and look at all rows."""
-        averages = learned.proposals.average, learned.trajectory.average
+    def finish(self, learned: LearnedStep, sampler: Any) -> Any:
+        """Keep the average of the search, and look at all rows."""
         return self._tuned(
-            sampler, learned, averages, len(self.more_rows_after), n_sweeps=self.n_sweeps
+            sampler, learned.average, len(self.more_rows_after), n_sweeps=self.n_sweeps
         )
 
-    def _tuned(
-        self,
-        sampler: Any,
-        learned: LearnedSteps,
-        steps: tuple[float, float],
-        level: int,
-        n_sweeps: int = 1,
-    ) -> Any:
-        step, trajectory = steps
-        common = (step, level, global_share(step), n_sweeps)
-        tuning = ProposalTuning(*common, trajectory, learned.information)
-        return self.with_tuning(sampler, tuning)
+    def _tuned(self, sampler: Any, step: float, level: int, n_sweeps: int = 1) -> Any:
+        return self.with_tuning(sampler, ProposalTuning(step, level, global_share(step), n_sweeps))
 
 
 # The accept loop of one sweep: every frequency in its turn, from products computed once.
@@ -454,29 +418,6 @@ class SpectralInfo:
     global_acceptance: float  # of global ones
 
 
-@dataclass(frozen=True)
-class TrajectoryInfo(SpectralInfo):
-    """What a sweep after a trajectory says: how probable the trajectory's end was, and its step.
-
-    Of counts those of the move of all coefficients.
-    """
-
-    trajectory_acceptance: float
-    trajectory_step: float
-
-
-class Together(Protocol):
-    """Moves of all that the evidence depends on, before sweeps."""
-
-    def move(
-        self, rng: np.random.Generator, sampler: SpectralSampler, state: SpectralState
-    ) -> tuple[SpectralState, float]:
-        """Take one; return the new state and the probability of its end."""
-
-    def information(self, sampler: SpectralSampler, state: SpectralState) -> Array:
-        """What one state says of `ProposalTuning.information`."""
-
-
 # What gives products of features: rows as they are, or weighed.
 AnyRows = TrainingRows | WeighedRows
 
@@ -536,7 +477,6 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     few: tuple[TrainingRows, ...] = ()  # parts of the rows, larger and larger, for warm-up
     noise: ScaleMixture | None = None  # None: normal
     first: FirstFunction | None = None  # what far targets are first told by
-    together: Together | None = None  # before each sweep, if the noise is normal
 
     @property
     def rows_now(self) -> TrainingRows:
@@ -595,12 +535,10 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         self, rng: np.random.Generator, state: SpectralState
     ) -> tuple[SpectralState, SpectralInfo]:
         rows: AnyRows = self.rows_now
-        noise, parameter, reached = self.noise, np.empty(0), None
+        noise, parameter = self.noise, np.empty(0)
         if noise is not None:
             state, parameter, rows = self._draw_noise(rng, noise, state)
-        elif self.together is not None:
-            state, reached = self.together.move(rng, self, state)
-        if noise is None and state.n_rows != self.rows_now.n_rows:
+        elif state.n_rows != self.rows_now.n_rows:
             gram = self.rows_now.gram(state.frequencies)
             state = replace(state, gram=gram, n_rows=self.rows_now.n_rows)
         mixture, W, gram, accepted = self._sweep(rng, state, rows)
@@ -615,10 +553,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         if noise is not None:
             new = self._heard(rng, noise, new, parameter)
         local, elsewhere = accepted
-        common = (local, self.tuning.step, _log_density(new)[1], elsewhere)
-        if reached is None:
-            return new, SpectralInfo(*common)
-        return new, TrajectoryInfo(*common, reached, self.tuning.trajectory)
+        return new, SpectralInfo(local, self.tuning.step, _log_density(new)[1], elsewhere)
 
     def record(self, state: SpectralState) -> Mapping[str, NDArray[Any]]:
         """Frequencies, law of the coefficients, noise, partition, and what is monitored."""

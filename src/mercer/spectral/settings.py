@@ -106,55 +106,28 @@ class EvidenceOfScales:
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """Evaluate at theta = (log c_1, .., log c_d, log ridge), both in nats."""
+        model, m2 = self.model, 2 * len(self.frequencies)
         W, ridge = self.frequencies * np.exp(theta[:-1]), float(np.exp(theta[-1]))
-        found = evidence_gradient(self.model, self.X, self.y, W, ridge, self.linear_precision)
-        by_scale = np.sum(W * found.frequencies, axis=0)
-        return found.value, np.append(by_scale, found.log_ridge)
-
-
-@dataclass(frozen=True, eq=False)
-class EvidenceGradient:
-    """Log evidence in nats, and its gradient in frequencies (M, d) and logarithms of precisions."""
-
-    value: float
-    frequencies: Array
-    log_ridge: float
-    log_linear_precision: float
-
-
-def evidence_gradient(
-    model: RegressionModel, X: Array, y: Array, W: Array, ridge: float, linear_precision: float
-) -> EvidenceGradient:
-    """Evaluate for rows X (n, d), y (n,) or (n, q) at frequencies W (M, d)."""
-    m2 = 2 * len(W)
-    F = design(W, X, model.n_linear > 0)
-    bordered = np.vstack([F, y.T])
-    prior = model.prior_precisions(m2, ridge, linear_precision)
-    law = coefficients(model, bordered @ bordered.T, prior)
-    inverse, info = lapack.dpotri(law.factor, lower=1)
-    if info != 0:
-        raise NumericalError(f"the inverse of a matrix of order {len(F)} failed ({info})")
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    q, means = model.n_outputs, np.atleast_2d(law.mean)
-    gains = model.posterior_shape / np.atleast_1d(law.rate)
-    residuals = np.atleast_2d(y.T - law.mean @ F)
-    pulls = (
-        gain * np.outer(*each) for gain, *each in zip(gains, means[:, :m2], residuals, strict=True)
-    )
-    D = sum(pulls) - q * (inverse[:m2] @ F)
-    weights = D[1::2] * F[0:m2:2] - D[0::2] * F[1:m2:2]
-
-    def by_log(own: slice, precision: float) -> float:
-        n, squares = len(prior[own]), float(gains @ np.vecdot(means[:, own], means[:, own]))
-        return float(0.5 * q * n - 0.5 * precision * (q * np.trace(inverse[own, own]) + squares))
-
-    slopes = slice(m2 + 1, None)
-    return EvidenceGradient(
-        law.log_evidence,
-        weights @ X,
-        by_log(slice(m2), ridge),
-        by_log(slopes, linear_precision),
-    )
+        F = design(W, self.X, model.n_linear > 0)
+        bordered = np.vstack([F, self.y.T])
+        prior = model.prior_precisions(m2, ridge, self.linear_precision)
+        law = coefficients(model, bordered @ bordered.T, prior)
+        inverse, info = lapack.dpotri(law.factor, lower=1)
+        if info != 0:
+            raise NumericalError(f"the inverse of a matrix of order {len(F)} failed ({info})")
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        q, means = model.n_outputs, np.atleast_2d(law.mean)[:, :m2]
+        gains = model.posterior_shape / np.atleast_1d(law.rate)
+        residuals = np.atleast_2d(self.y.T - law.mean @ F)
+        pulls = (
+            gain * np.outer(*each) for gain, *each in zip(gains, means, residuals, strict=True)
+        )
+        D = sum(pulls) - q * (inverse[:m2] @ F)
+        weights = D[1::2] * F[0:m2:2] - D[0::2] * F[1:m2:2]
+        by_scale = np.sum(W * (weights @ self.X), axis=0)
+        squares = float(gains @ np.vecdot(means, means))
+        by_ridge = q * len(W) - 0.5 * ridge * (q * np.trace(inverse[:m2, :m2]) + squares)
+        return law.log_evidence, np.append(by_scale, by_ridge)
 
 
 def effective_degrees(frequencies: Array, X: Array, ridge: float, n_rows: int) -> float:
@@ -227,7 +200,6 @@ class SpectralSettings:
     rows_to_resolve: int = 0  # where the rows say how many of these frequencies there are
     n_sweeps: int = 1  # that make a draw after warm-up
     noise: str = "normal"  # one of `mercer.spectral.model.NOISES`
-    n_leapfrog: int = 0  # steps of the trajectory before each sweep; 0 for none
 
     @property
     def noise_law(self) -> ScaleMixture | None:
@@ -347,7 +319,7 @@ class SpectralSettings:
         Six for ten of the first 60 effective degrees of freedom of the function at the start, five
         for each four further ones, and each has two features: what is more cannot be placed by the
         rows, and shares of components become walks of all that are there. Draws take up to four
-        sweeps instead, or up to two with a trajectory before each.
+        sweeps instead.
         """
         if self.rows_to_resolve == 0:
             return self
@@ -358,11 +330,7 @@ class SpectralSettings:
         number = max(math.ceil(wanted), _FEWEST_RESOLVED)
         number = min(number, self.n_frequencies)
         n_sweeps = min(round((self.n_frequencies / number) ** 2), _MOST_SWEEPS)
-        plan = replace(self, n_frequencies=number, n_sweeps=n_sweeps)
-        is_small = number <= _MOST_TOGETHER and self.rows_to_resolve < _ROWS_TOGETHER
-        if not (is_small and self.noise == "normal" and self.proposals == "pcn"):
-            return plan
-        return replace(plan, n_sweeps=min(n_sweeps, _MOST_SWEEPS_TOGETHER), n_leapfrog=_N_LEAPFROG)
+        return replace(self, n_frequencies=number, n_sweeps=n_sweeps)
 
     def start(self, found: Scales) -> Start:
         """Return where chains start."""
@@ -476,9 +444,6 @@ _A_ROW, _FEWEST, _MOST = 0.4, 48, 160
 # for a plain function, but not for a rich one with little noise.
 _A_DEGREE, _FIRST_DEGREES, _A_FURTHER_DEGREE = 0.6, 60.0, 1.25
 _FEWEST_RESOLVED, _MOST_SWEEPS = 16, 4
-# Steps of a trajectory before each sweep; up to how many frequencies, and below how many rows, it
-# is worth its time; and sweeps of a draw, which are then fewer for as many effective draws.
-_N_LEAPFROG, _MOST_TOGETHER, _ROWS_TOGETHER, _MOST_SWEEPS_TOGETHER = 8, 96, 1500, 2
 # Of the function in all, at least: draws of the coefficients are cheaper than those of frequencies.
 _FUNCTIONS = 128
 

@@ -1,7 +1,7 @@
-"""BaNK: trajectories of all coordinates together, and the climb to a start of classes.
+"""BaNK for classes: trajectories of all coordinates together, and the climb to a start.
 
 A sweep moves a frequency at a time, and components only as far as their members let them; the
-posterior of the kernel is crossed slowly. For classes one trajectory of hybrid Monte Carlo
+posterior of the kernel is crossed slowly. One trajectory of hybrid Monte Carlo
 (`mercer.sampling.hmc`) moves
 
     W and (mu, Sigma)   in the coordinates of `mercer.spectral.trajectory`
@@ -23,14 +23,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
-from mercer.errors import NumericalError, UsageError
+from mercer.errors import UsageError
 from mercer.sampling.hmc import travel
 from mercer.sampling.signals import is_late
 from mercer.spectral.base_measure import (
@@ -40,7 +38,6 @@ from mercer.spectral.base_measure import (
     DiagonalComponents,
     FullComponents,
     Labels,
-    ScalePrior,
 )
 from mercer.spectral.class_model import (
     CLASSES,
@@ -51,7 +48,6 @@ from mercer.spectral.class_model import (
 )
 from mercer.spectral.loops import pull_of_phases
 from mercer.spectral.mixture import Mixture, MixtureState
-from mercer.spectral.model import RIDGE_LIMITS, GammaPrior, RegressionModel
 from mercer.spectral.rows import (
     MemoryRows,
     TrainingRows,
@@ -71,9 +67,6 @@ from mercer.spectral.rows import (
 #
 # standard normal it is not, but of about that width: what is missing is `Coordinates.log_density`.
 # Of a full one Sigma stays.
-
-if TYPE_CHECKING:
-    from mercer.spectral.sampler import SpectralSampler, SpectralState
 
 Array = NDArray[np.float64]
 
@@ -103,34 +96,30 @@ class Coordinates(ABC):
     def pull(self, theta: Array, gradient: Array) -> Array:
         """Turn a gradient in W (M, d) into one in the coordinates, shape (p,)."""
 
-    def scale(self, theta: Array) -> Array | None:
-        """Scale of the base measure; None where it stays."""
-        return None
-
     @abstractmethod
     def log_density(self, theta: Array) -> tuple[float, Array]:
         """Log density of the prior over a standard normal one, and its gradient (p,)."""
 
     @abstractmethod
-    def precisions(self, information: Array | float) -> Array:
+    def precisions(self, information: float) -> Array:
         """How firmly each coordinate is held, beyond a standard normal law: shape (p,).
 
         For masses, which need the size only: factors were found by trial. ``information``
-        is the precision that a likelihood gives to an entry of W by itself, (d,) or one number.
+        is the precision that a likelihood gives to an entry of W by itself.
         """
 
     def _split(self, theta: Array) -> list[Array]:
-        """Parts u (M, d), m (K, d), s (K, d) if it moves, and the scale (1, d) if it does."""
-        rows, K = theta.reshape(-1, self.variances.shape[1]), self.n_components
-        ends = [0, *range(len(self.assignment), len(rows), K), len(rows)]
-        return [rows[start:end] for start, end in pairwise(ends)]
+        """Parts u (M, d), m (K, d), and s (K, d) if it moves."""
+        size, d = len(self.assignment), self.variances.shape[1]
+        ends = np.arange(size, len(theta) // d, self.n_components)
+        return np.split(theta.reshape(-1, d), ends)
 
     def _sums(self, values: Array) -> Array:
         """Sum values (M, d) over the members of each component, shape (K, d)."""
         is_member = self.assignment == np.arange(self.n_components)[:, np.newaxis]
         return np.asarray(is_member.astype(np.float64) @ values)
 
-    def _precisions_of_members(self, information: Array | float) -> tuple[Array, Array]:
+    def _precisions_of_members(self, information: float) -> tuple[Array, Array]:
         """Those of u, and their sums over the members of each component."""
         of_members = information * np.broadcast_to(
             self.variances, (len(self.assignment), self.variances.shape[1])
@@ -141,65 +130,45 @@ class Coordinates(ABC):
 @dataclass(frozen=True, eq=False)
 class _Diagonal(Coordinates):
     nu0: float
-    first_scale: Array  # of the base measure
-    prior: ScalePrior | None = None  # of a scale that moves, t_l / E t_l being e^x with x the last
+    scale: Array
 
     def position(self, W: Array, components: Components) -> Array:
         stds, root = components.stds, np.sqrt(self.kappa0)
         u = (W - components.means[self.assignment]) / stds[self.assignment]
-        s = 2.0 * np.log(stds) - np.log(self.first_scale / self.nu0)
-        parts = [u.ravel(), (root * components.means / stds).ravel(), s.ravel()]
-        if self.prior is not None:
-            parts.append(np.log(self.first_scale / self.prior.mean))
-        return np.concatenate(parts)
+        s = 2.0 * np.log(stds) - np.log(self.scale / self.nu0)
+        return np.concatenate([u.ravel(), (root * components.means / stds).ravel(), s.ravel()])
 
     def frequencies(self, theta: Array) -> Array:
-        u, m, *_ = self._split(theta)
-        stds = self._stds(theta)
-        moved = stds * m / np.sqrt(self.kappa0)
-        return np.asarray(moved[self.assignment] + stds[self.assignment] * u)
+        u, m, s = self._split(theta)
+        moved = self._stds(s) * m / np.sqrt(self.kappa0)
+        return np.asarray(moved[self.assignment] + self._stds(s)[self.assignment] * u)
 
     def components(self, theta: Array) -> Components:
-        m, stds = self._split(theta)[1], self._stds(theta)
+        _, m, s = self._split(theta)
+        stds = self._stds(s)
         return DiagonalComponents(stds * m / np.sqrt(self.kappa0), stds**2)
 
-    def scale(self, theta: Array) -> Array | None:
-        if self.prior is None:
-            return None
-        return np.asarray(self.prior.mean * np.exp(self._split(theta)[3].ravel()))
-
     def pull(self, theta: Array, gradient: Array) -> Array:
-        of_u = gradient * self._stds(theta)[self.assignment]
+        _, _, s = self._split(theta)
+        of_u = gradient * self._stds(s)[self.assignment]
         of_m = self._sums(of_u) / np.sqrt(self.kappa0)
         of_s = 0.5 * self._sums(gradient * self.frequencies(theta))
-        of_scale = [] if self.prior is None else [of_s.sum(axis=0)]
-        return np.concatenate([of_u.ravel(), of_m.ravel(), of_s.ravel(), *of_scale])
+        return np.concatenate([of_u.ravel(), of_m.ravel(), of_s.ravel()])
 
     def log_density(self, theta: Array) -> tuple[float, Array]:
-        s, *last = self._split(theta)[2:]
+        _, _, s = self._split(theta)
         half, gradient = 0.5 * self.nu0, np.zeros_like(theta)
-        inverse, start = np.exp(-s), len(theta) - s.size
-        value = float((0.5 * s**2 - half * (s + inverse)).sum())
-        if self.prior is not None:
-            x, shape = last[0].ravel(), self.prior.shape
-            start -= len(x)
-            value += float((0.5 * x**2 + shape * (x - np.exp(x))).sum())
-            gradient[-len(x) :] = x + shape * (1.0 - np.exp(x))
-        gradient[start : start + s.size] = (s - half * (1.0 - inverse)).ravel()
-        return value, gradient
+        inverse = np.exp(-s)
+        gradient[-s.size :] = (s - half * (1.0 - inverse)).ravel()
+        return float((0.5 * s**2 - half * (s + inverse)).sum()), gradient
 
-    def precisions(self, information: Array | float) -> Array:
+    def precisions(self, information: float) -> Array:
         of_u, summed = self._precisions_of_members(information)
         of_m, of_s = summed / (2.0 * self.kappa0), summed / 8.0 + 0.5 * self.nu0 - 1.0
-        of_scale = [] if self.prior is None else [summed.sum(axis=0)]
-        return np.concatenate(
-            [of_u.ravel(), of_m.ravel(), np.maximum(of_s, 0.0).ravel(), *of_scale]
-        )
+        return np.concatenate([of_u.ravel(), of_m.ravel(), np.maximum(of_s, 0.0).ravel()])
 
-    def _stds(self, theta: Array) -> Array:
-        scale, s = self.scale(theta), self._split(theta)[2]
-        scale = self.first_scale if scale is None else scale
-        return np.asarray(np.sqrt(scale / self.nu0) * np.exp(0.5 * s))
+    def _stds(self, s: Array) -> Array:
+        return np.asarray(np.sqrt(self.scale / self.nu0) * np.exp(0.5 * s))
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,143 +201,21 @@ class _Full(Coordinates):
     def log_density(self, theta: Array) -> tuple[float, Array]:
         return 0.0, np.zeros_like(theta)
 
-    def precisions(self, information: Array | float) -> Array:
+    def precisions(self, information: float) -> Array:
         of_u, summed = self._precisions_of_members(information)
         return np.concatenate([of_u.ravel(), (summed / (2.0 * self.kappa0)).ravel()])
 
 
-def coordinates_of(
-    base: BaseMeasure[Components], state: MixtureState, prior: ScalePrior | None = None
-) -> Coordinates:
-    """Make the chart for a state of the mixture, whose components move and whose rest stays.
-
-    With a ``prior`` the scale of a diagonal base moves as well, all frequencies with it; what
-    `Coordinates.precisions` is told is then of an entry of u.
-    """
+def coordinates_of(base: BaseMeasure[Components], state: MixtureState) -> Coordinates:
+    """Make the chart for a state of the mixture, whose components move and whose rest stays."""
     common = (state.assignment, state.n_components, base.kappa0)
     components = state.components
     if isinstance(base, DiagonalBase):
-        variances = state.scale if prior is None else np.ones_like(state.scale)
-        return _Diagonal(*common, variances[np.newaxis], base.nu0, state.scale, prior)
+        return _Diagonal(*common, state.scale[np.newaxis], base.nu0, state.scale)
     if isinstance(components, FullComponents):
         variances = components.stds[state.assignment] ** 2
         return _Full(*common, variances, components.factors)
     raise UsageError(f"no coordinates for components of {type(base).__name__}")
-
-
-# Trajectories for numbers, coefficients and noise integrated out: they move
-#
-#     W, (mu, Sigma), the scale of the base    in the coordinates above
-#     log ridge, log linear precision          as they are; a fixed one stays
-#
-# Sweeps move a frequency at a time, a component or a scale with its members; where few frequencies
-# hold the kernel all these hang together, and ridge and precision with them. Warm-up learns the
-# masses: where the prior of a coordinate is standard normal, the mean square of the gradient of
-# the log posterior is how firmly it is held, 1 of them by the prior. One number for each input
-# stands for all its frequencies; what holds components and scales follows from it.
-
-
-@dataclass(frozen=True)
-class Trajectories:
-    """So many steps of a trajectory before each sweep, each of them an evidence with gradient."""
-
-    n_leapfrog: int
-
-    def move(
-        self, rng: np.random.Generator, sampler: SpectralSampler, state: SpectralState
-    ) -> tuple[SpectralState, float]:
-        """Take one trajectory; return the new state and the probability of its end."""
-        posterior = _Posterior.of(sampler, state)
-        tuning, start = sampler.tuning, posterior.position(state)
-        rates = posterior.rates(tuning.information)
-        end = travel(rng, posterior, start, rates, tuning.trajectory, self.n_leapfrog)
-        if not end.is_accepted:
-            return state, end.acceptance_rate
-        return posterior.state(end.position, state), end.acceptance_rate
-
-    def information(self, sampler: SpectralSampler, state: SpectralState) -> Array:
-        """What one state says of `ProposalTuning.information`, shape (d + 2,)."""
-        posterior = _Posterior.of(sampler, state)
-        theta = posterior.position(state)
-        held = (posterior(theta)[1] - theta) ** 2 - 1.0
-        of_units = held[: state.frequencies.size].reshape(state.frequencies.shape)
-        of_inputs = (of_units / posterior.chart.variances).mean(axis=0)
-        return np.append(of_inputs, held[-2:])
-
-
-@dataclass(frozen=True, eq=False)
-class _Posterior:
-    """Log density of a chart, log ridge and log linear precision over standard normal ones."""
-
-    model: RegressionModel
-    chart: Coordinates
-    X: Array
-    y: Array
-
-    @classmethod
-    def of(cls, sampler: SpectralSampler, state: SpectralState) -> _Posterior:
-        rows, mixture = sampler.rows_now, sampler.mixture
-        base = mixture.base.with_scale(state.mixture.scale)
-        chart = coordinates_of(base, state.mixture, mixture.scale_prior)
-        return cls(sampler.model_now, chart, *rows.take(np.arange(rows.n_rows)))
-
-    def position(self, state: SpectralState) -> Array:
-        """Where a state stands."""
-        own = self.chart.position(state.frequencies, state.mixture.components)
-        precisions = self.model.lifted(state.ridge), state.linear_precision
-        return np.append(own, np.log(precisions))
-
-    def state(self, theta: Array, state: SpectralState) -> SpectralState:
-        """The state there, with products that are still to be computed."""
-        chart, own, scale = self.chart, theta[:-2], self.chart.scale(theta[:-2])
-        scale = state.mixture.scale if scale is None else scale
-        mixture = replace(state.mixture, components=chart.components(own), scale=scale)
-        ridge, linear = (
-            float(np.exp(x)) if prior is not None else old
-            for x, prior, old in zip(
-                theta[-2:], self._priors, (state.ridge, state.linear_precision), strict=True
-            )
-        )
-        W, none = chart.frequencies(own), 0
-        return replace(
-            state, frequencies=W, mixture=mixture, ridge=ridge, linear_precision=linear, n_rows=none
-        )
-
-    def rates(self, information: Array) -> Array:
-        """Roots of the inverse masses, shape (p,); 0 of what stays."""
-        held = np.append(self.chart.precisions(information[:-2]), information[-2:])
-        rates = 1.0 / np.sqrt(1.0 + held)
-        rates[-2:] *= [prior is not None for prior in self._priors]
-        return np.asarray(rates)
-
-    @property
-    def _priors(self) -> tuple[GammaPrior | None, GammaPrior | None]:
-        model = self.model
-        return model.ridge_prior, model.linear_prior if model.n_linear > 1 else None
-
-    def __call__(self, theta: Array) -> tuple[float, Array]:
-        """Evaluate, with the gradient; minus infinity where features are collinear."""
-        from mercer.spectral.settings import evidence_gradient
-
-        chart, own, logs = self.chart, theta[:-2], theta[-2:]
-        precisions, W = np.exp(logs), chart.frequencies(own)
-        nowhere = -math.inf, np.zeros_like(theta)
-        if not self.model.lowest_ridge <= precisions[0] <= RIDGE_LIMITS[1]:
-            return nowhere
-        try:
-            found = evidence_gradient(self.model, self.X, self.y, W, *precisions)
-        except NumericalError:
-            return nowhere
-        value, of_prior = chart.log_density(own)
-        gradient = [found.log_ridge, found.log_linear_precision]
-        value += found.value
-        for i, prior in enumerate(self._priors):
-            if prior is not None:
-                value += prior.shape * logs[i] - prior.rate * precisions[i] + 0.5 * logs[i] ** 2
-                gradient[i] += prior.shape - prior.rate * precisions[i] + logs[i]
-        return float(value), np.concatenate(
-            [of_prior + chart.pull(own, found.frequencies), gradient]
-        )
 
 
 # The log likelihood of all labels and its gradient in frequencies and coefficients: one pass.

@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.spectral.base_measure import ScalePrior
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.sampler import (
     ProposalTuning,
@@ -17,7 +15,6 @@ from mercer.spectral.sampler import (
     StepAdaptation,
     propose,
 )
-from mercer.spectral.trajectory import Trajectories, _Posterior
 from support.mixture_cases import BASES, CONCENTRATION
 from support.spectral_cases import make_spectral, problem
 from support.statistics import dkw_distance, dkw_limit
@@ -139,45 +136,3 @@ def test_steps_of_several_sweeps_begin_after_warm_up() -> None:
     learned, warming = adaptation.update(adaptation.init(sampler), sampler, None, info)
     assert warming.tuning.n_sweeps == 1
     assert adaptation.finish(learned, warming).tuning.n_sweeps == 4
-
-
-def travelling(n: int, **own: Any) -> SpectralSampler:
-    """A sampler with trajectories before its sweeps, as a fit makes it."""
-    sampler = make_spectral(*problem(n, 2), scale_prior=ScalePrior(1.0, np.full(2, 0.5)), **own)
-    tuning = dataclasses.replace(sampler.tuning, information=np.ones(4))
-    return dataclasses.replace(sampler, together=Trajectories(5), tuning=tuning)
-
-
-@pytest.mark.parametrize("own", [{}, {"has_linear_part": False}, {"is_ridge_learned": False}])
-def test_the_gradient_of_trajectories_against_differences(own: dict[str, Any]) -> None:
-    """And what stays is not moved."""
-    sampler = travelling(12, **own)
-    state = sampler.init(np.random.default_rng(1))
-    posterior = _Posterior.of(sampler, state)
-    theta, h = posterior.position(state), 1e-3
-    rates = posterior.rates(np.ones(4))
-    assert (rates[-2:] > 0.0).tolist() == [
-        own.get("is_ridge_learned", True), own.get("has_linear_part", True)
-    ]  # fmt: skip
-    gradient = posterior(theta)[1]
-    for i in np.flatnonzero(rates):
-        step = h * np.eye(len(theta))[i]
-        values = [posterior(theta + k * step)[0] for k in (-2, -1, 1, 2)]
-        difference = (values[0] - 8.0 * values[1] + 8.0 * values[2] - values[3]) / (12.0 * h)
-        assert gradient[i] == pytest.approx(difference, rel=1e-6, abs=1e-6)
-
-
-def test_warm_up_learns_step_and_masses_of_trajectories() -> None:
-    """Eight in ten are taken; what idle inputs are held by is little."""
-    rng, sampler, adaptation = np.random.default_rng(2), travelling(60), StepAdaptation()
-    state, learned, rates = sampler.init(rng), adaptation.init(sampler), []
-    for i in range(120):
-        state, info = sampler.step(rng, state)
-        rates += [info.trajectory_acceptance] if i >= 60 else []
-        learned, sampler = adaptation.update(learned, sampler, state, info)
-    tuning = adaptation.finish(learned, sampler).tuning
-    assert np.mean(rates) == pytest.approx(0.8, abs=0.1)
-    assert 0.02 < tuning.trajectory <= 1.0
-    assert tuning.information.shape == (4,)
-    assert (tuning.information > 0.0).all()
-    assert tuning.information[2] > 1.0  # of the ridge
