@@ -148,7 +148,8 @@ def _caches() -> Iterator[Finding]:
     yield Finding("loops", f"{words}, in {shared}", remedy)
     rows = cache_folder()
     remedy = "" if _is_writable(rows) else "it cannot be written; set XDG_CACHE_HOME"
-    yield Finding("rows", f"{_size(_bytes_below(rows))} of parsed text files, in {rows}", remedy)
+    n_bytes = sum(path.stat().st_size for path in rows.rglob("*") if path.is_file())
+    yield Finding("rows", f"{_size(n_bytes)} of parsed text files, in {rows}", remedy)
 
 
 def _data() -> Iterator[Finding]:
@@ -165,10 +166,6 @@ def _is_writable(folder: Path) -> bool:
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder.is_dir() and os.access(folder, os.W_OK)
-
-
-def _bytes_below(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _size(n_bytes: int) -> str:

@@ -368,14 +368,10 @@ def restore_common(parts: ModelParts) -> Common:
         diagnostics=diagnostics_from_dict(values["diagnostics"]),
         notes=tuple(values["notes"]),
     )
-    if common.known_classes is not None:
-        _check_classes(common.known_classes)
+    if (known := common.known_classes) is not None:
+        is_right = known.ndim == 1 and len(known) > 1 and len(set(known.tolist())) == len(known)
+        require(is_right, "classes")
     return common
-
-
-def _check_classes(classes: NDArray[Any]) -> None:
-    is_right = classes.ndim == 1 and len(classes) > 1 and len(set(classes.tolist())) == len(classes)
-    require(is_right, "classes")
 
 
 def restore_standardizer(arrays: Mapping[str, NDArray[Any]], sizes: Sizes) -> Standardizer:

@@ -405,7 +405,8 @@ class GPClassifier(LabelPredictions, GPEstimator):
         self._forget()
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X), np.asarray(y)
-        self.classes_, codes = self._encode_target(y)
+        self.classes_, index = encode_classes(y)
+        codes = index.astype(np.float64)
         self.feature_labels_ = self._labels()
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         Xs = self.standardizer_.transform(X)
@@ -533,11 +534,6 @@ class GPClassifier(LabelPredictions, GPEstimator):
                 raise UsageError("integration='exact' tunes its trajectories: leave n_leapfrog out")
         check_choice("shared_kernel", self.shared_kernel, (False, True))
         self._check_sampler()
-
-    @staticmethod
-    def _encode_target(y: NDArray[Any]) -> tuple[NDArray[Any], Array]:
-        classes, index = encode_classes(y)
-        return classes, index.astype(np.float64)
 
     def _task(self, X: Array, codes: Array) -> ClassTask:
         names, is_exact = tuple(map(str, self.classes_)), self.integration == "exact"

@@ -439,9 +439,11 @@ def find_maximum(
     if not np.isfinite(point.log_density):
         raise NumericalError(NO_EVIDENCE)
     is_whole = len(found) == len(starts) and all(converged for _, converged in found)
-    notes = (
-        (_say_cut_search(len(found), len(starts)),) if not is_whole and is_late(deadline) else ()
+    cut = (
+        f"search for the maximum cut short by max_seconds: {len(found)} of {len(starts)} starts "
+        "were tried, the best point so far was taken"
     )
+    notes = (cut,) if not is_whole and is_late(deadline) else ()
     maximum = Maximum(point, None, is_converged, notes)
     return with_curvature(model, maximum, deadline) if with_covariance else maximum
 
@@ -460,13 +462,6 @@ _NO_CURVATURE = (
     "max_seconds left no time for the curvature at the maximum: chains start at the best point, "
     "with the widths of the prior"
 )
-
-
-def _say_cut_search(n_tried: int, n_starts: int) -> str:
-    return (
-        f"search for the maximum cut short by max_seconds: {n_tried} of {n_starts} starts were "
-        "tried, the best point so far was taken"
-    )
 
 
 def _search(

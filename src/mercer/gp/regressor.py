@@ -483,7 +483,12 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         induced = None
         if inducing is not None:
             own = functions_of(averaged.fits, Xs, intercept, noise)
-            induced = self._induced(own, X_all[inducing], X_all, y_all, all_noise)
+            is_scaled = isinstance(self.noise_std, str)
+            Z = X_all[inducing]
+            induced = tuple(
+                induced_draws(each, Z, X_all, y_all, is_scaled=is_scaled, noise_of_rows=all_noise)
+                for each in own
+            )
         self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
         self.notes_ = (*notes, *averaged.notes)
         evidence = averaged.fits[0].fitted.evidence
@@ -548,21 +553,6 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     @property
     def _plots(self) -> tuple[str, ...]:
         return super()._plots + ("target_errors",) * self._is_contaminated
-
-    def _induced(
-        self,
-        functions: tuple[FunctionDraws, ...],
-        Z: Array,
-        X: Array,
-        y: Array,
-        noise: NoiseOfRows | None,
-    ) -> tuple[FunctionDraws, ...]:
-        """Condition the draws of each kernel on all rows, by inducing points Z."""
-        is_scaled = isinstance(self.noise_std, str)
-        return tuple(
-            induced_draws(each, Z, X, y, is_scaled=is_scaled, noise_of_rows=noise)
-            for each in functions
-        )
 
     def _averaged(
         self,

@@ -130,7 +130,8 @@ def _kernel_of(node: ast.expr) -> Kernel:
             one, other = _kernel_of(left), _kernel_of(right)
             return one + other if isinstance(sign, ast.Add) else one * other
         case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]):
-            if name in _WITH_NUMBER and _is_integer(argument):
+            is_whole = isinstance(argument, ast.Constant) and type(argument.value) is int
+            if name in _WITH_NUMBER and is_whole:
                 return _WITH_NUMBER[name](ast.literal_eval(argument))
             if name in _WITH_KERNEL and not isinstance(argument, ast.Constant):
                 inner = _kernel_of(argument)
@@ -159,10 +160,6 @@ def _column_of(item: ast.expr, node: ast.expr) -> Column:
         f"{_shortened(ast.unparse(node))}: inputs in brackets are names such as age, "
         '"mean radius" in quotes, positions such as 3, or 5:8 for 5, 6 and 7',
     )
-
-
-def _is_integer(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def _hint(node: ast.expr) -> str:

@@ -379,10 +379,6 @@ def number_tiles(evaluation: RegressionEvaluation) -> tuple[Tile, ...]:
     )
 
 
-def _share_words(share: float) -> str:
-    return percent(share) if share >= 0.001 else number(share, 2)
-
-
 def _worth(entry: Score) -> int:
     """How many independent rows say whether intervals are right."""
     return entry.scores.n_rows if entry.n_worth is None else max(round(entry.n_worth), 1)
@@ -444,7 +440,8 @@ def _judged_numbers(entry: Score) -> tuple[float, ...]:
 
 def _number_texts(judged: tuple[float, ...]) -> tuple[str, ...]:
     rmse, share, log_score = judged
-    return number(rmse, 4), "–" if math.isnan(share) else _share_words(share), f"{log_score:.3f}"
+    of_variance = percent(share) if share >= 0.001 else number(share, 2)
+    return number(rmse, 4), "–" if math.isnan(share) else of_variance, f"{log_score:.3f}"
 
 
 def _gap_cell(entry: Score, model: Score) -> Cell:
@@ -497,7 +494,7 @@ def _explained(r2: float | None) -> str:
 
 
 def _intervals_section(rows: HeldTargets, entry: Score) -> Section:
-    n, n_worth = len(rows.pit), _worth(entry)
+    n, n_worth, distance = len(rows.pit), _worth(entry), rows.scores().calibration_error
     curve, histogram = interval_coverage(rows.pit, n_worth), pit_histogram(rows.pit, n_worth)
     inside = float(np.mean((rows.lower <= rows.y) & (rows.y <= rows.upper)))
     is_in_band = (curve.lower <= curve.observed) & (curve.observed <= curve.upper)
@@ -510,7 +507,7 @@ def _intervals_section(rows: HeldTargets, entry: Score) -> Section:
         "would lie with a probability of 90 % each.",
         "The second shows how far up in its predicted law each value came out. Right laws give "
         "level bars; a valley says too narrow, a hill too wide, a slope that predictions are too "
-        f"low or too high. The average distance from level is {percent(_distance(rows))}; by "
+        f"low or too high. The average distance from level is {percent(distance)}; by "
         f"chance alone perfect laws would have about {percent(_distance_by_chance(n_worth))}.",
     )
     figures = (
@@ -531,10 +528,6 @@ def _intervals_section(rows: HeldTargets, entry: Score) -> Section:
         ),
     )
     return Section("intervals", _TITLES["intervals"], text, figures=figures)
-
-
-def _distance(rows: HeldTargets) -> float:
-    return rows.scores().calibration_error
 
 
 def _distance_by_chance(n: int) -> float:

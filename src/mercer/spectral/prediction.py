@@ -485,11 +485,6 @@ def period_words(model: Any) -> tuple[str, ...]:
     return tuple(words) or ("no period along any input",)
 
 
-def _score_of(draws: Draws) -> str:
-    """Name of what the draw that explains the data best has most of."""
-    return next(name for name in ("log_evidence", "log_likelihood") if name in draws.variables)
-
-
 # What drawn spectra answer: the learned kernel and its density, whatever it was learned from.
 
 
@@ -548,9 +543,9 @@ class LearnedKernel:
         """Set the fitted attributes."""
         for name, value in result.attributes().items():
             setattr(self, name, value)
-        self._spectrum = Spectrum(
-            self.posterior_, result.mixture, self.standardizer_.units, _score_of(self.posterior_)
-        )
+        draws, names = self.posterior_, ("log_evidence", "log_likelihood")
+        score = next(name for name in names if name in draws.variables)  # highest in the best draw
+        self._spectrum = Spectrum(draws, result.mixture, self.standardizer_.units, score)
         self.components_ = self._spectrum.components(self.feature_labels_)
 
     def kernel(self, lags: ArrayLike) -> Band:

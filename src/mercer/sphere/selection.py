@@ -565,6 +565,7 @@ def make_candidates(
             f"{len(X)} rows need matrices of {8e-9 * len(X) ** 2:.1f} GB each; set rank=512 (or "
             "another number of features), or kernel='linear'"
         )
+    nuggets = _NUGGETS if arguments.nugget == LEARN else (float(arguments.nugget),)
     candidates: list[Candidate] = []
     for name, kernel in _kernels(arguments):
         for lengthscale in _lengthscales(arguments, kernel, X):
@@ -573,7 +574,7 @@ def make_candidates(
             else:
                 covariance = fit_covariance(kernel, lengthscale, X, constant)
             space = KernelSpace(covariance, X, 0.0)
-            for nugget in _nuggets(arguments):
+            for nugget in nuggets:
                 own = space.with_nugget(nugget)
                 candidates.append(Candidate(name, lengthscale, nugget, own))
     return tuple(candidates), ()
@@ -640,7 +641,3 @@ def _lengthscales(arguments: SpaceArguments, kernel: Any, X: Array) -> list[floa
     if arguments.lengthscale == LEARN:
         return [factor * median_distance(X) for factor in _LENGTHSCALES]
     return [float(arguments.lengthscale)]
-
-
-def _nuggets(arguments: SpaceArguments) -> tuple[float, ...]:
-    return _NUGGETS if arguments.nugget == LEARN else (float(arguments.nugget),)

@@ -280,7 +280,8 @@ def _climb(
     """Place rungs by a short run at the powers of the pilot, then sweep over them."""
     noise, (model, walls) = model.noise, merged(model)
     moves = first_moves(default_moves(model.rank), model)
-    moves = Moves(moves.names, max(moves.duration, _shortest(model)), moves.directions)
+    shortest = QUARTER if model.n_rows <= 20 * model.rank else 0.0
+    moves = Moves(moves.names, max(moves.duration, shortest), moves.directions)
     start = PriorStart((model.rank,))
 
     def started(powers: Array) -> Climb:
@@ -305,10 +306,6 @@ def prolong(climb: Climb, n_sweeps: int, deadline: float | None = None) -> Climb
     if len(climb.seen) < n_settling + _FEWEST_SWEEPS:
         raise OutOfTimeError("no time for a run over noise levels")
     return replace(climb, n_settling=n_settling)
-
-
-def _shortest(model: SphereModel) -> float:
-    return QUARTER if model.n_rows <= 20 * model.rank else 0.0
 
 
 def _swept(climb: Climb, n_sweeps: int, deadline: float | None) -> Climb:
