@@ -702,13 +702,7 @@ def _random_ways(
 
 
 def explain_rows(
-    model: Any,
-    X: Array,
-    background: Array,
-    inputs: Inputs,
-    *,
-    label: Any = None,
-    entropy: int = 0,
+    model: Any, X: Array, background: Array, inputs: Inputs, *, label: Any = None, entropy: int = 0
 ) -> Explanation:
     """Say what each input adds to the prediction of each row of X (n, D).
 

@@ -609,11 +609,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         return WeighedRows(self.rows_now, *known, of_blocks(rng, make))
 
     def _heard(
-        self,
-        rng: np.random.Generator,
-        noise: ScaleMixture,
-        state: SpectralState,
-        parameter: Array,
+        self, rng: np.random.Generator, noise: ScaleMixture, state: SpectralState, parameter: Array
     ) -> SpectralState:
         """Put what the rows say of the noise around the function into the state."""
         said = self._hear(rng, noise, state, parameter)
@@ -621,11 +617,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         return replace(state, noise=heard, n_rows=self.rows_now.n_rows)
 
     def _hear(
-        self,
-        rng: np.random.Generator,
-        noise: ScaleMixture,
-        state: SpectralState,
-        parameter: Array,
+        self, rng: np.random.Generator, noise: ScaleMixture, state: SpectralState, parameter: Array
     ) -> Array:
         """Ask the rows; one pass, O(n M)."""
         make = functools.partial(noise.hearer, state.coef.noise_variance, parameter)
@@ -720,10 +712,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         factors[1 : 2 * len(signs) : 2] = signs
         coef, of_coef = state.coef, factors[: state.coef.mean.shape[-1]]
         turned = CoefDraw(
-            coef.mean * of_coef,
-            coef.deviations * of_coef,
-            coef.noise_variance,
-            coef.log_evidence,
+            coef.mean * of_coef, coef.deviations * of_coef, coef.noise_variance, coef.log_evidence
         )
         return replace(
             state,

@@ -39,22 +39,10 @@ from mercer.spectral.base_measure import (
     FullComponents,
     Labels,
 )
-from mercer.spectral.class_model import (
-    CLASSES,
-    ClassState,
-    Law,
-    LogisticModel,
-    functions_at_rows,
-)
+from mercer.spectral.class_model import CLASSES, ClassState, Law, LogisticModel, functions_at_rows
 from mercer.spectral.loops import pull_of_phases
 from mercer.spectral.mixture import Mixture, MixtureState
-from mercer.spectral.rows import (
-    MemoryRows,
-    TrainingRows,
-    fill_design,
-    parts,
-    some_positions,
-)
+from mercer.spectral.rows import MemoryRows, TrainingRows, fill_design, parts, some_positions
 
 # Frequencies and components in coordinates whose prior is standard normal, or nearly.
 #
@@ -177,8 +165,7 @@ class _Full(Coordinates):
 
     def position(self, W: Array, components: Components) -> Array:
         u = np.linalg.solve(
-            self.factors[self.assignment],
-            (W - components.means[self.assignment])[:, :, np.newaxis],
+            self.factors[self.assignment], (W - components.means[self.assignment])[:, :, np.newaxis]
         )
         m = np.linalg.solve(self.factors, components.means[:, :, np.newaxis])
         return np.concatenate([u.ravel(), np.sqrt(self.kappa0) * m.ravel()])
