@@ -269,10 +269,7 @@ def passes_of_fits(
 
 
 # What a pass is for, by what it makes of the blocks.
-_WHAT = {
-    "_checksums": "reading", "_take": "reading", "_count": "reading", "GramSum": "completion",
-    "_WeightedSums": "newton", "_FunctionSums": "likelihood",
-}  # fmt: skip
+_WHAT = {"GramSum": "completion", "_WeightedSums": "newton", "_FunctionSums": "likelihood"}
 
 
 @contextmanager
@@ -281,11 +278,12 @@ def _counting() -> Iterator[Counter[str]]:
     total_of, each_of = RowSource.total, RowSource.each
 
     def counting_total(self: RowSource, add: Any, *given: Any) -> Any:
-        passes[_WHAT[add.args[0][0].func.__name__]] += 1
+        makers = add.args[0].args[0]  # see `mercer.spectral.rows.TrainingRows.sums`
+        passes[_WHAT[makers[0].func.__name__]] += 1
         return total_of(self, add, *given)
 
     def counting_each(self: RowSource, work: Any, *given: Any) -> Any:
-        passes[_WHAT[work.func.__name__]] += 1
+        passes["reading"] += 1
         return each_of(self, work, *given)
 
     with (
