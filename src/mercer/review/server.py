@@ -126,6 +126,7 @@ class ReviewServer:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind(("127.0.0.1", port))
+            self._socket.listen()  # a browser may come before `run` does: it waits, unrefused
         except OSError:
             self._socket.close()
             raise

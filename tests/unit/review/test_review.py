@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -382,6 +385,21 @@ def test_the_page_needs_its_token_and_loads_nothing_else(page: Any) -> None:
 def test_another_host_is_refused(page: Any) -> None:
     found = page.get(f"/?token={TOKEN}", headers={"Host": "evil.example"})
     assert found.status_code == 400
+
+
+def test_a_browser_that_comes_before_the_server_runs(journal: Journal) -> None:
+    from mercer.review.server import ReviewServer
+
+    server = ReviewServer(begun(journal), "t.csv")
+    address = urlsplit(server.address)
+    with socket.create_connection((address.hostname, address.port), timeout=60) as browser:
+        asked = f"{address.path}?{address.query} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n"
+        browser.sendall(f"GET {asked}".encode())
+        running = threading.Thread(target=server.run)
+        running.start()
+        assert b"200 OK" in browser.recv(100)
+        server.stop()
+    running.join()
 
 
 def test_a_review_by_the_page(page: Any) -> None:
