@@ -56,8 +56,6 @@ def read_labels(data: str, pool: str | None, options: TableOptions) -> tuple[Lab
     recorded: list[str | None] = [str(label) for label in table.labels]
     cells = _cells(table.inputs, range(table.inputs.n_rows))
     if pool is not None:
-        import numpy as np
-
         frame = read_frame(
             pool, as_text=options.as_text, as_written=table.encoder.texts(),
             encoding=options.encoding, null_values=options.null_values,

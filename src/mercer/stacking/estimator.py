@@ -183,7 +183,6 @@ class _Stack(KernelEstimator):
         self, X: Array, y: NDArray[Any], codes: NDArray[Any], groups: Rows | None, started: float
     ) -> None:
         """Fit, score and weigh the members; ``codes`` are targets as scores need them."""
-        self._check_arguments()
         self.feature_labels_ = self._labels()
         self.standardizer_ = fit_standardizer(X, "auto", self.feature_labels_)
         digest = digest_arrays(X, codes.astype(np.float64))
