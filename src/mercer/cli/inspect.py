@@ -8,7 +8,7 @@ from typing import Any
 
 from mercer.cli.options import TableOptions
 from mercer.cli.outputs import provenance_json
-from mercer.cli.terminal import Session, diagnosed, evaluation_json, plain_table, score_words
+from mercer.cli.terminal import Session, diagnosed, evaluation_json, plain, plain_table, score_words
 from mercer.data.files import printable
 from mercer.data.tables import read_frame
 from mercer.errors import ModelFileError
@@ -69,7 +69,7 @@ def _table(data: str, options: TableOptions, session: Session) -> None:
         column.no_wrap = column.header != "range or levels"
     for each in zip(*(its.inputs for its in found.values()), strict=True):
         cells = [*input_cells(each[0]), *(input_cells(other)[-1] for other in each[1:])]
-        shown.add_row(*(printable(cell.text.replace("\u00a0", " ")) for cell in cells))
+        shown.add_row(*(plain(cell.text) for cell in cells))
     session.blank()
     session.show(shown)
     session.blank()

@@ -200,7 +200,7 @@ class Session:
             self.note("warning", words)
 
     def _say(self, console: Console, label: str, words: str) -> None:
-        clean = printable(words.replace("\u00a0", " "))  # of "12.5 %"
+        clean = plain(words)
         lines = [clean]
         if console.is_terminal:
             lines = textwrap.wrap(clean, max(40, console.width - _LABEL)) or [""]
@@ -209,6 +209,11 @@ class Session:
             head = label if position == 0 else ""
             text = Text.assemble((f"{head:<{_LABEL}}", style), line)
             console.print(text, soft_wrap=True)
+
+
+def plain(words: str) -> str:
+    """Return text of a report as a terminal shows it: "12.5 %" and "12 345" have narrow spaces."""
+    return printable(words.replace("\u00a0", " ").replace("\u202f", " "))
 
 
 # Tables of scores for the terminal.

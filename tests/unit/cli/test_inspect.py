@@ -63,6 +63,15 @@ def test_a_table_is_described_before_anything_is_learned(run, table: Path, tmp_p
     assert [each["name"] for each in found["inputs"]] == ["a", "b", "same"]
 
 
+def test_large_numbers_are_shown_as_a_terminal_shows_them(run, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,label\n" + "".join(f"{k / 7:.4f},{'ab'[k % 2]}\n" for k in range(1200)))
+    code, out, _ = run("inspect", path, "--target", "label")
+    assert code == 0
+    assert " 1 200 " in out
+    assert "\\u" not in out
+
+
 def test_a_target_that_names_the_rows_is_told(run, tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("a,name\n" + "".join(f"{i % 7},P{i}\n" for i in range(60)))
