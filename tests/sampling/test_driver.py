@@ -216,17 +216,36 @@ def test_r7_a_process_that_is_killed_changes_no_bit(tmp_path: Path) -> None:
     assert digest(resumed.draws) == expected
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_max_seconds_gives_a_shorter_result(n_jobs: int) -> None:
-    slow = ToySampler(before_step=Pause(0.002))
-    limited = options(5000, 5, 2, seconds=0.6 if n_jobs == 1 else 4.0, n_jobs=n_jobs)
-    sampled = sample(slow, limited)
+class Clock:
+    """A clock that goes on by so many seconds when it is looked at, or when it is set."""
+
+    def __init__(self, tick: float = 0.0) -> None:
+        self.now, self.tick = 0.0, tick
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+def test_max_seconds_gives_a_shorter_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each chain looks at the clock before a step, and has half of the time."""
+    monkeypatch.setattr(time, "monotonic", Clock(0.01))
+    sampled = sample(ToySampler(), options(5000, 5, 2, seconds=0.6))
     n_draws = sampled.draws.n_draws
-    assert 5 < n_draws < 4000
+    assert 20 < n_draws < 30
     assert len(sampled.notes) == 1
     assert f"{n_draws} of 5000 draws" in sampled.notes[0]
     whole = sample(ToySampler(), options(n_draws, 5, 2)).draws
     assert digest(sampled.draws) == digest(whole)
+
+
+def test_max_seconds_in_other_processes() -> None:
+    """However late they start: each chain takes a step at least, and has no time for all."""
+    slow = ToySampler(before_step=Pause(0.002))
+    sampled = sample(slow, options(5000, 0, 2, seconds=2.0, n_jobs=2))
+    n_draws = sampled.draws.n_draws
+    assert sampled.notes == (f"stopped by max_seconds: {n_draws} of 5000 draws kept in each chain",)
+    assert digest(sampled.draws) == digest(sample(ToySampler(), options(n_draws, 0, 2)).draws)
 
 
 def test_max_seconds_in_warmup_leaves_a_draw_and_says_so() -> None:
@@ -237,9 +256,13 @@ def test_max_seconds_in_warmup_leaves_a_draw_and_says_so() -> None:
     assert "during warm-up" in sampled.notes[0]
 
 
-def test_max_seconds_leaves_out_chains_that_did_not_warm_up() -> None:
+def test_max_seconds_leaves_out_chains_that_did_not_warm_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The first chain ends in time; the second is late from its start and takes one step."""
-    late = AtCall(16, lambda: time.sleep(0.5))
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    late = AtCall(16, lambda: setattr(clock, "now", 0.5))
     sampled = sample(ToySampler(before_step=late), options(5, 10, 2, seconds=0.4))
     assert (sampled.draws.n_chains, sampled.draws.n_draws) == (1, 5)
     assert sampled.notes == ("1 chains left out: out of time during warm-up",)
