@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +44,21 @@ def two_workers() -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "_SLICE", 0.02)
+
+
+@pytest.fixture
+def under_way(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set once a slice of each of three chains was taken there, and saved."""
+    taken, is_set, take = [], threading.Event(), driver._Away.take
+
+    def count(self: Any, *given: Any) -> None:
+        take(self, *given)
+        taken.append(self)
+        if len(taken) == 3:
+            is_set.set()
+
+    monkeypatch.setattr(driver._Away, "take", count)
+    return is_set
 
 
 def run(folder: Path | None = None, seconds_a_step: float = 0.001, **rest: Any) -> Sampled:
@@ -146,12 +160,14 @@ def test_what_follows_the_chains_is_made_there(
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_changes_no_bit(on_dask: Any, undisturbed: str) -> None:
+def test_a_worker_that_is_killed_changes_no_bit(
+    on_dask: Any, undisturbed: str, under_way: threading.Event
+) -> None:
     def kill() -> None:
-        time.sleep(0.3)
+        under_way.wait()
         os.kill(next(iter(on_dask.run(os.getpid).values())), signal.SIGKILL)
 
-    killer = threading.Thread(target=kill)
+    killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     found = run(seconds_a_step=0.005)
     killer.join()
@@ -160,11 +176,17 @@ def test_a_worker_that_is_killed_changes_no_bit(on_dask: Any, undisturbed: str) 
 
 
 def test_a_signal_stops_and_one_machine_goes_on(
-    on_dask: Any, undisturbed: str, tmp_path: Path
+    on_dask: Any, undisturbed: str, tmp_path: Path, under_way: threading.Event
 ) -> None:
-    threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
+    def stop() -> None:
+        under_way.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    stopper = threading.Thread(target=stop, daemon=True)
+    stopper.start()
     with pytest.raises(SamplingStoppedError):
         run(tmp_path, 0.01)
+    stopper.join()
     with parallel_config(backend="loky", n_jobs=1):
         resumed = run(tmp_path)
     assert "resumed" in resumed.notes[0]
@@ -188,17 +210,17 @@ def test_r8_a_client_that_has_closed_is_not_waited_for(monkeypatch: pytest.Monke
 
 
 def test_r8_a_lost_scheduler_leaves_what_one_machine_goes_on_from(
-    undisturbed: str, tmp_path: Path
+    undisturbed: str, tmp_path: Path, under_way: threading.Event
 ) -> None:
     quick = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
     with quick, cluster.local_cluster(2) as made, distributed.Client(made) as client:
         workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
 
         def lose() -> None:
-            time.sleep(1.0)
+            under_way.wait()
             made.sync(made.scheduler.close)
 
-        loser = threading.Thread(target=lose)
+        loser = threading.Thread(target=lose, daemon=True)
         loser.start()
         with (
             parallel_config(backend="dask"),
@@ -206,7 +228,7 @@ def test_r8_a_lost_scheduler_leaves_what_one_machine_goes_on_from(
         ):
             run(tmp_path, 0.02)
         loser.join()
-    psutil.wait_procs(workers, timeout=10)
+    psutil.wait_procs(workers, timeout=60)
     resumed = run(tmp_path, n_jobs=1)
     assert "resumed" in resumed.notes[0]
     assert digest(resumed.draws) == undisturbed
