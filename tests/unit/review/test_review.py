@@ -20,6 +20,7 @@ from mercer.cli import review as reviews
 from mercer.cli.main import main
 from mercer.cli.options import TableOptions
 from mercer.cli.review import beside, read_labels, write_reviewed
+from mercer.cli.terminal import Session
 from mercer.errors import DataError, StorageError, UsageError
 from mercer.review import reviewer as reviewing
 from mercer.review.journal import Journal, open_journal
@@ -556,8 +557,6 @@ def test_the_command_until_the_page_ends_it(
     )
 
     def visit(self: Any) -> None:
-        import threading
-
         address, _, token = self.address.partition("/?token=")
 
         def ask(path: str, content: Any = None) -> Any:
@@ -635,7 +634,15 @@ def test_other_names_of_rows_are_refused(
     data = tmp_path / "t.csv"
     rows = "".join(f"P{k},{X[k, 0]:.3f},{GIVEN[k]}\n" for k in range(30))
     words = ["review", str(data), "--target", "y", "--no-browser", "--id", "id"]
-    monkeypatch.setattr(reviewing.Reviewer, "begin", lambda self: time.sleep(0.1))
+    told, note = threading.Event(), Session.note
+
+    def is_told(session: Session, label: str, words: str) -> None:
+        note(session, label, words)
+        if words.startswith("learning, "):
+            told.set()
+
+    monkeypatch.setattr(Session, "note", is_told)
+    monkeypatch.setattr(reviewing.Reviewer, "begin", lambda self: told.wait(60.0))
     monkeypatch.setattr(reviewing.Reviewer, "progress", lambda self: {"n_decided": 0, "unsure": 0})
     monkeypatch.setattr(reviews, "_serve", lambda *given: None)
     monkeypatch.setattr("mercer.cli.terminal._SILENCE", 0.02)
