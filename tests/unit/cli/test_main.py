@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -32,16 +31,15 @@ def test_version(run) -> None:
 
 def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
     words = (
-        "import sys; from mercer.cli.main import main; code = main(['--help']); "
+        "import sys, time; from mercer.cli.main import main; code = main(['--help']); "
         "heavy = {'numpy', 'sklearn', 'rich', 'scipy', 'matplotlib'} & set(sys.modules); "
-        "sys.exit(code or len(heavy))"
+        "sys.stderr.write(str(time.process_time())); sys.exit(code or len(heavy))"
     )
-    started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", words], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0
-    assert time.monotonic() - started < 3.0  # 0.3 s on an idle machine
+    assert float(done.stderr) < 3.0  # CPU seconds; 0.3 on a machine of 2024
     for name in COMMANDS:
         assert f"\n  {name} " in done.stdout
 
