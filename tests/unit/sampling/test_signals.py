@@ -57,11 +57,11 @@ def test_a_step_that_does_not_look_is_given_up_too(work: Callable[[float], None]
 
     def step() -> None:
         signal.raise_signal(signal.SIGTERM)
-        work(20.0)
+        work(60.0)
 
     with StopSignals() as signals, signals.interruptible(), pytest.raises(StopRequestedError):
         step()
-    assert 0.4 < time.monotonic() - started < 10.0
+    assert 0.4 < time.monotonic() - started < 50.0
 
 
 def test_a_second_ctrl_c_does_not_wait() -> None:
@@ -210,13 +210,13 @@ import mercer.cli.main as main
 def clean_up(arguments):
     try:
         signal.raise_signal(int(sys.argv[1]))
-        time.sleep(20)
+        time.sleep(200)
     finally:
         signal.raise_signal(int(sys.argv[1]))
-        time.sleep(20)
+        time.sleep(200)
 
 def held(arguments):
-    words = "signal.raise_signal(int(sys.argv[1])); time.sleep(20)"
+    words = "signal.raise_signal(int(sys.argv[1])); time.sleep(200)"
     exec(words, {**globals(), "__name__": "ctypes"})
 
 main.main = {"clean_up": clean_up, "held": held}[sys.argv[2]]
@@ -227,11 +227,9 @@ main.run()
 @BOTH
 @pytest.mark.parametrize("where", ["clean_up", "held"])
 def test_a_program_ends_all_the_same(number: signal.Signals, where: str) -> None:
-    started = time.monotonic()
     done = run(STUBBORN, int(number), where)
     assert done.returncode == 128 + number
     assert done.stderr == f"mercer: stopped at once by {number.name}\n"
-    assert time.monotonic() - started < 15.0
 
 
 # Numba reads a generator by `ctypes`; an exception there ends the process by signal 11.
