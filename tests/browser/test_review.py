@@ -38,7 +38,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Any, Any, Path]]:
         reviewer = Reviewer(given, journal, refit_every=0)
         reviewer.begin()
         server = ReviewServer(reviewer, "t.csv, y")
-        thread = threading.Thread(target=server.run)
+        thread = threading.Thread(target=server.run, name="the server of the page")
         thread.start()
         yield server, reviewer, journal.path
         server.stop()
@@ -93,7 +93,8 @@ def test_a_page_whose_server_has_ended_says_so(
     page.goto(server.address)
     page.wait_for_selector("#work:not([hidden])")
     server.stop()
-    page.wait_for_timeout(1500)
+    (thread,) = (each for each in threading.enumerate() if each.name == "the server of the page")
+    thread.join()
     page.keyboard.press("k")
     page.wait_for_function("document.querySelector('#problem').innerText !== ''")
     assert "in the journal" in page.inner_text("#problem")
