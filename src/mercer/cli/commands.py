@@ -122,7 +122,7 @@ id_option = click.option(
     "--id",
     "id_column",
     metavar="COLUMN",
-    help="Column that names the rows.",
+    help="Column that names the rows; a model knows that of its fit.",
     shell_complete=complete_column,
 )
 output_option = click.option(

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from mercer.cli.outputs import check_format, check_outputs, records, write_rows
 from mercer.cli.prediction import (
-    check_id,
     encoder_of,
+    find_id,
     ignored_words,
-    implied_id,
     output_of,
     read_for,
     read_model_before,
@@ -69,17 +68,17 @@ def explain_frame(
 ) -> Explained:
     """Explain the rows that are named as `mercer predict` names them."""
     is_named = id_column is not None
-    id_column = implied_id(model, frame.names, id_column)
-    check_id(id_column, _COLUMNS)
+    id_column, id_notes = find_id(model, frame.names, id_column, _COLUMNS)
     encoder, estimator = encoder_of(model), model.estimator
     encoded, inputs = encoder.transform(frame), Inputs.of_encoder(encoder)
     names = RowNames.of_frame(frame, encoded.rows, id_column)
     by_number = names.without_ids()
-    # A column without a name may call rows, but a number is a row's own, as reports have it.
+    # A column that was not asked for may call rows, but a number is a row's own, as in reports.
     numbers = set() if names.has_files else set(map(str, frame.origin.row.tolist()))
+    ids = set() if names.ids is None else set(map(str, names.ids.tolist()))
 
     def called(each: str) -> RowNames:
-        return names if is_named or (each not in numbers and _is_id(names, each)) else by_number
+        return names if is_named or each in ids - numbers else by_number
 
     rows = np.array([find_row(called(each), each) for each in asked], dtype=np.int64)
     parts, is_centre, given = [], False, _class_of(estimator, label)
@@ -97,12 +96,8 @@ def explain_frame(
         [frame.column(name).values[encoded.rows[rows]].astype(object) for name in inputs.names],
         axis=1,
     )
-    notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column))
+    notes = (*encoded.notes, *id_notes, *ignored_words(model, encoded.ignored, id_column))
     return Explained(names.take(rows), values, found, words, notes)
-
-
-def _is_id(names: RowNames, asked: str) -> bool:
-    return names.ids is not None and asked in [str(name) for name in names.ids.tolist()]
 
 
 def find_row(names: RowNames, asked: str) -> int:

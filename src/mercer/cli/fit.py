@@ -32,6 +32,7 @@ from mercer.cli.saving import (
 from mercer.cli.scoring import Scored, inspect_fit, look_of, say_first, score
 from mercer.cli.tables import ScoringOptions
 from mercer.cli.terminal import Session, evaluation_table
+from mercer.data.frame import INDEX_COLUMNS
 from mercer.errors import UsageError
 from mercer.estimation.inspection import Inspection
 from mercer.estimation.tasks import REGRESSION
@@ -128,6 +129,8 @@ def _fit(
         refuse_unconverged(fitted)
     provenance = plan_provenance(plan, fitted, target)
     saved = table_model(plan, fitted, provenance, [evaluation for evaluation, *_ in scored])
+    if (id_column := plan.table.names.id_column) not in INDEX_COLUMNS:  # which are found anew
+        saved = replace(saved, id_column=id_column)
     say_fitted(fitted, session)
 
     def inspect() -> tuple[Inspection, ...]:

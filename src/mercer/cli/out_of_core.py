@@ -28,11 +28,10 @@ from mercer.cli.fitting import (
 )
 from mercer.cli.prediction import (
     Predictor,
-    check_id,
     encoder_of,
+    find_id,
     find_predictors,
     ignored_words,
-    implied_id,
 )
 from mercer.cli.tables import UNSCORED, unknown_words, untold_words
 from mercer.cli.terminal import Session
@@ -254,8 +253,8 @@ def open_stream(
     predictors = find_predictors(model)
     words = encoder.null_values
     table = open_rows(data, null_values=words)
-    id_column = implied_id(model, table.names, id_column)
-    check_id(id_column, [name for predictor in predictors for name in predictor.names])
+    own = [name for predictor in predictors for name in predictor.names]
+    id_column, id_notes = find_id(model, table.names, id_column, own)
     is_array = first_bytes(paths[0]).startswith(NPY)
     is_plain = all(c.kind == "number" and not c.written for c in encoder.codes)
     if first_bytes(paths[0]).startswith(PARQUET):  # numerals in strings may be what is needed
@@ -279,7 +278,7 @@ def open_stream(
         inputs=inputs,
         texts=() if is_array else paths,
         id_column=id_column,
-        notes=ignored_words(model, others, id_column),
+        notes=(*id_notes, *ignored_words(model, others, id_column)),
         null_values=words,
     )
 

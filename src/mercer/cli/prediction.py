@@ -168,27 +168,46 @@ def read_for(
         for one, own in zip(model.outputs, find_predictors(model), strict=True)
         for name in encoder_of(one).texts(own.target, own.classes)
     ]
-    names = INDEX_COLUMNS if id_column is None else (id_column,)
+    names = (*INDEX_COLUMNS, _fitted_id(model)) if id_column is None else (id_column,)
     words = encoder_of(model).null_values
     return read_frame(data, as_text=names, as_written=written, encoding=encoding, null_values=words)
 
 
-def implied_id(model: SavedModel, names: Sequence[str], id_column: str | None) -> str | None:
-    """Return the column that names the rows: as asked, or one without a name that is no input."""
-    index = index_column(names)
-    if id_column is not None or index is None or index in encoder_of(model).input_names:
-        return id_column
-    return index
+def find_id(
+    model: SavedModel, names: Sequence[str], asked: str | None, own: Collection[str]
+) -> tuple[str | None, tuple[str, ...]]:
+    """Find the column that names the rows, and say where it is not that of the fit.
+
+    It is as asked, as it was for the fit, or one without a name that is no input. ``own`` are the
+    result's columns; it may not be called like one.
+    """
+    if asked in own:
+        raise UsageError(f"--id {quoted(asked)} is also a column of the result; rename it")
+    if asked is not None:
+        return asked, ()
+    index, fitted = index_column(names), _fitted_id(model)
+    found = None if index in encoder_of(model).input_names else index
+    if not fitted or fitted in set(names) - set(own):
+        return fitted or found, ()
+    why = "also a column of the result" if fitted in names else "not there"
+    by = "numbers" if found is None else f"column {quoted(found)}"
+    words = f"column {quoted(fitted)}, which named the rows of the fit, is {why}; rows go by {by}"
+    return found, (words,)
+
+
+def _fitted_id(model: SavedModel) -> str:
+    return (model.table and model.table.id_column) or ""
 
 
 def predict_frame(model: SavedModel, frame: Frame, id_column: str | None) -> Predictions:
     """Predict every row, and score those whose target is known."""
     encoded = encoder_of(model).transform(frame)
     predictors = find_predictors(model)
-    id_column = implied_id(model, frame.names, id_column)
     own = [name for predictor in predictors for name in predictor.names]
-    columns = row_names(frame, encoded.rows, id_column, own)
-    notes = (*encoded.notes, *ignored_words(model, encoded.ignored, id_column))
+    id_column, id_notes = find_id(model, frame.names, id_column, own)
+    columns = RowNames.of_frame(frame, encoded.rows, id_column).columns()
+    columns = columns if id_column is None else {id_column: columns[id_column]}
+    notes = (*encoded.notes, *id_notes, *ignored_words(model, encoded.ignored, id_column))
     evaluations = {}
     for one, predictor in zip(model.outputs, predictors, strict=True):
         known = _known(one, frame, encoded.rows, predictor)
@@ -235,24 +254,6 @@ def _predict(
         held += [] if part is None else [part]
     whole = {name: np.concatenate([block[name] for block in blocks]) for name in predictor.names}
     return whole, tuple(held)
-
-
-def row_names(
-    frame: Frame, rows: NDArray[np.int64], id_column: str | None, own: Collection[str]
-) -> dict[str, NDArray[Any]]:
-    """Return columns that name the rows: entries of ``id_column``, or numbers as `RowNames` has.
-
-    ``own`` are the result's columns; ``id_column`` may not be called like one.
-    """
-    check_id(id_column, own)
-    columns = RowNames.of_frame(frame, rows, id_column).columns()
-    return columns if id_column is None else {id_column: columns[id_column]}
-
-
-def check_id(id_column: str | None, own: Collection[str]) -> None:
-    """Refuse a column of names that is called like one of the result's ``own``."""
-    if id_column in own:
-        raise UsageError(f"--id {quoted(id_column)} is also a column of the result; rename it")
 
 
 def ignored_words(

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from mercer.cli.outputs import check_format, check_outputs, records, write_rows
 from mercer.cli.prediction import (
-    check_id,
     encoder_of,
+    find_id,
     ignored_words,
-    implied_id,
     output_of,
     read_for,
     read_model_before,
@@ -50,7 +49,6 @@ def check_model(model: SavedModel, path: Path) -> None:
 
 def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str | None) -> Queries:
     """Choose the ``n_queries`` rows whose labels would teach the model most."""
-    id_column = implied_id(model, frame.names, id_column)
     encoded, estimator = encoder_of(model).transform(frame), model.estimator
     n = len(encoded.X)
     if n_queries > n:
@@ -60,7 +58,7 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
     is_number = task_of(estimator) is REGRESSION
     labels = () if is_number else (f"proba_{label}" for label in estimator.classes_.tolist())
     own = ("prediction", "std") if is_number else ("information_bits", *labels)
-    check_id(id_column, ("file", "row", *own))
+    id_column, id_notes = find_id(model, frame.names, id_column, ("file", "row", *own))
     names = RowNames.of_frame(frame, encoded.rows, id_column)
     chosen = estimator.query(encoded.X, n_queries)
     X = encoded.X[chosen]
@@ -71,7 +69,7 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
     else:
         said = (estimator.information(X), *estimator.predict_proba(X).T)
     columns |= dict(zip(own, said, strict=True))
-    notes = [*encoded.notes, *ignored_words(model, encoded.ignored, id_column)]
+    notes = [*encoded.notes, *id_notes, *ignored_words(model, encoded.ignored, id_column)]
     return Queries(columns, n_names, n, tuple(notes))
 
 

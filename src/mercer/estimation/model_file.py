@@ -54,8 +54,9 @@ _TABLE_FIELDS = Fields(
         "target": Text(),
         "target_variance": Maybe(Number(0.0, math.inf, is_open=True)),
         "outputs": ListOf(Fields({"target": Text(), "written": Anything()}, is_closed=False)),
+        "id_column": Maybe(Text()),
     },
-    optional=frozenset({"target_variance", "outputs"}),
+    optional=frozenset({"target_variance", "outputs", "id_column"}),
     is_closed=False,
 )
 
@@ -96,6 +97,7 @@ class TableModel:
     provenance: Provenance
     target_variance: float | None = None  # of a regressor's training rows; divisor: their number
     outputs: tuple[TableModel, ...] = ()  # of each of several targets; scores are theirs
+    id_column: str | None = None  # the column that was said to name the rows
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ def write_model(
         manifest["table"] = {
             "encoder": table.encoder.to_dict(),
             "target": table.target,
+            "id_column": table.id_column,
             "provenance": asdict(table.provenance),
         }
         manifest["table"] |= _target_parts(table, arrays)
@@ -193,6 +196,7 @@ def table_model_from(manifest: Mapping[str, Any], arrays: Arrays) -> TableModel 
             evaluation=None if scores is None else evaluation_from(scores, columns),
             provenance=made,
             target_variance=values.get("target_variance"),
+            id_column=table.get("id_column"),
         )
 
     try:

@@ -15,13 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mercer.cli.main import main
 from mercer.errors import ModelFileError
 from mercer.models import read_model
 from mercer.posterior.container import read_container, write_container
 from mercer.report import build_report
 from support.audited import audited
 
-from .conftest import SPHERE
+from .conftest import SPHERE, TINY, write_csv
 
 N = 60
 HELD = ["--test-size", "0.25", "--no-refit"]
@@ -287,3 +288,65 @@ def test_formulas_leave_as_they_came_unless_they_are_for_a_spreadsheet(run, tmp_
         assert "=" in begins
         assert not {cell[:1] for line in safe for cell in line} & set("=+@\t\r")
         assert [[cell.removeprefix("'") for cell in line] for line in safe] == plain
+
+
+@pytest.fixture(scope="module")
+def knowing(tmp_path_factory) -> Path:
+    """A model whose fit was told the column that names rows."""
+    folder = tmp_path_factory.mktemp("knowing")
+    table, out = write_csv(folder / "t.csv", extra=True), folder / "m.mercer"
+    words = ["--target", "label", "--id", "name", "--test-size", "0.25", *TINY, "--out", str(out)]
+    assert main(["fit", str(table), *words]) == 0
+    return out
+
+
+def test_a_model_knows_the_column_that_named_the_rows_of_its_fit(
+    run, knowing: Path, tmp_path: Path, monkeypatch
+) -> None:
+    table = write_csv(tmp_path / "new.csv", n=12, seed=4, extra=True)
+    code, out, err = run("predict", knowing, table)
+    assert code == 0, err
+    assert [line.split(",")[0] for line in out.splitlines()[:3]] == ["name", "p000", "p001"]
+    assert "does not use" not in err
+    code, out, err = run("query", knowing, table, "-n", 2, "--json")
+    assert code == 0, err
+    for row in json.loads(out)["queries"]:
+        assert row["name"] == f"p{row['row'] - 1:03}"
+    code, out, err = run("explain", knowing, table, "--row", "p004", "--row", 2, "--json")
+    assert code == 0, err
+    assert [row["row"] for row in json.loads(out)["rows"]] == ["5", "2"]
+    whole = run("predict", knowing, table)[1]
+    monkeypatch.setattr("mercer.cli.out_of_core.LARGE_BYTES", 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert run("predict", knowing, table)[1] == whole
+    assert run("predict", knowing, table, "--id", "b")[1].startswith("b,prediction,")
+
+
+def test_a_table_without_the_names_of_the_fit_is_predicted_by_numbers(
+    run, knowing: Path, tmp_path: Path
+) -> None:
+    table = write_csv(tmp_path / "new.csv", n=12, seed=4)
+    code, out, err = run("predict", knowing, table)
+    assert code == 0, err
+    assert out.startswith("row,prediction,")
+    assert "column 'name', which named the rows of the fit, is not there; rows go by numbers" in err
+    assert run("predict", knowing, table, "--id", "name")[0] == 3  # one that was asked for
+    indexed = tmp_path / "indexed.csv"
+    indexed.write_text(",a,b\nk0,0.5,1\nk1,0.25,2\n")
+    code, out, err = run("predict", knowing, indexed)
+    assert [line.split(",")[0] for line in out.splitlines()[1:]] == ["k0", "k1"]
+    assert "rows go by column 'Unnamed: 0'" in err
+
+
+def test_a_name_of_the_fit_that_is_a_column_of_the_result_is_left(
+    run, knowing: Path, tmp_path: Path
+) -> None:
+    manifest, arrays = read_container(knowing)
+    manifest["table"]["id_column"] = "prediction"
+    path, table = tmp_path / "m.mercer", tmp_path / "new.csv"
+    write_container(path, manifest, arrays)
+    table.write_text("a,b,prediction\n0.5,1,x\n0.25,2,y\n")
+    code, out, err = run("predict", path, table)
+    assert code == 0, err
+    assert out.startswith("row,prediction,")
+    assert "is also a column of the result; rows go by numbers" in err
