@@ -10,8 +10,19 @@ import sys
 import warnings
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from support.first_run import compile_all
+
+# The same examples everywhere, however long they take and whatever an earlier run has found.
+settings.register_profile(
+    "mercer",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("mercer")
 
 
 def pytest_configure() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from mercer.data.encoding import fit_encoder
@@ -40,12 +40,7 @@ contents = st.one_of(
 
 
 @seed(8)
-@settings(
-    max_examples=150,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=150)
 @given(content=contents, missing=st.sampled_from(["error", "drop", "impute"]))
 def test_d15_any_bytes(tmp_path: Path, content: bytes, missing: str) -> None:
     path = tmp_path / "data.csv"

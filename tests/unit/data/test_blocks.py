@@ -8,7 +8,7 @@ from mercer.data.source import regroup
 
 
 @seed(3)
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200)
 @given(
     lengths=st.lists(st.integers(0, 9), max_size=12),
     rows_per_block=st.integers(1, 40),

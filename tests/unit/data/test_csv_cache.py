@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 import mercer.data
@@ -398,12 +398,7 @@ numbers = st.sampled_from(["1", "-2.5", "1e-300", " 7 ", "true", "FALSE", "NA", 
 
 
 @seed(12)
-@settings(
-    max_examples=120,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=120)
 @given(rows=st.lists(st.tuples(numbers, numbers), min_size=1, max_size=8), n=st.integers(1, 20))
 def test_the_same_as_the_table_that_is_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[tuple[str, str]], n: int

@@ -94,7 +94,7 @@ MARKS = {"english": (",", "."), "european": (".", ","), "space": ("\u202f", ".")
 
 
 @seed(4)
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200)
 @given(
     cents=st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=6),
     convention=st.sampled_from(sorted(MARKS)),
@@ -117,7 +117,7 @@ def test_what_was_written_comes_back(
 
 
 @seed(5)
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200)
 @given(
     moments=st.lists(
         st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 30)), min_size=1, max_size=5

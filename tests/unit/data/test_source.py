@@ -12,7 +12,7 @@ from mercer.errors import DataError
 
 
 @seed(4)
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=150)
 @given(data=st.data(), n=st.integers(1, 60), d=st.integers(1, 4), is_verified=st.booleans())
 def test_any_partition(data: st.DataObject, n: int, d: int, is_verified: bool) -> None:
     """The blocks depend on the number of rows and on those of a block, on nothing else."""

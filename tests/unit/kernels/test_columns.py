@@ -203,7 +203,7 @@ _LEAF = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(_LEAF, _COLUMNS), min_size=1, max_size=4))
 def test_any_choice_of_inputs_is_written_and_read(recipe: list) -> None:
     parts = [

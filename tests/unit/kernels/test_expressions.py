@@ -73,7 +73,7 @@ def _build(recipe: object) -> Kernel:
     return recipe
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.recursive(_LEAF, _combined, max_leaves=10))
 def test_any_kernel_leads_there_and_back(recipe: object) -> None:
     kernel = _build(recipe)

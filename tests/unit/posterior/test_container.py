@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -70,7 +70,7 @@ def test_comes_back(path: Path) -> None:
         assert arrays[name].flags.aligned
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(max_examples=60)
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8"), max_size=8),
