@@ -85,6 +85,32 @@ def test_by_keyboard_alone(browser: Browser, served: tuple[Any, Any, Path]) -> N
     assert problems == []
 
 
+def test_what_is_heard_late_brings_no_decided_row_back(
+    browser: Browser, served: tuple[Any, Any, Path]
+) -> None:
+    """The page asks how far learning is; a row is decided before it has the answer."""
+    server, _, _ = served
+    page = browser.new_page()
+    page.goto(server.address)
+    asked = page.locator("#asked")
+    page.wait_for_function("() => document.querySelector('#asked').innerText !== ''")
+    held: list[Any] = []
+    page.route("**/state", lambda route: held.append((route, route.fetch())))
+    page.evaluate("() => { window.polled = poll(); }")
+    while not held:
+        page.wait_for_timeout(10)
+    before = asked.inner_text()
+    page.keyboard.press("k")
+    page.wait_for_function(
+        "(old) => document.querySelector('#asked').innerText !== old", arg=before
+    )
+    after = asked.inner_text()
+    route, answer = held.pop()
+    route.fulfill(response=answer)
+    page.evaluate("() => window.polled")
+    assert asked.inner_text() == after
+
+
 def test_a_page_whose_server_has_ended_says_so(
     browser: Browser, served: tuple[Any, Any, Path]
 ) -> None:
