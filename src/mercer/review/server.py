@@ -136,7 +136,7 @@ class ReviewServer:
         app = make_app(reviewer, title, token, self._finish)
         config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="off")
         self._server = uvicorn.Server(config)
-        self._server.config.timeout_graceful_shutdown = 1
+        self._server.config.timeout_graceful_shutdown = 10  # seconds of answers under way
 
     def _finish(self) -> None:
         self.is_finished = True

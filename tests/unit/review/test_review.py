@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -403,6 +404,31 @@ def test_a_browser_that_comes_before_the_server_runs(journal: Journal) -> None:
     running.join()
 
 
+def test_the_page_is_told_that_its_review_is_over(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an answer that takes a while, as where the machine is busy, when the server ends."""
+    from mercer.review.server import ReviewServer
+
+    reviewer = begun(journal)
+    server = ReviewServer(reviewer, "t.csv")
+    address, _, token = server.address.partition("/?token=")
+    progress = reviewer.progress
+
+    def late() -> dict[str, Any]:
+        time.sleep(1.5)
+        return progress()
+
+    monkeypatch.setattr(reviewer, "progress", late)
+    running = threading.Thread(target=server.run)
+    running.start()
+    request = urllib.request.Request(f"{address}/finish", b"{}", {"X-Mercer-Token": token})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert json.load(answer)["question"] is None
+    running.join()
+    assert server.is_finished
+
+
 def test_a_review_by_the_page(page: Any) -> None:
     own = {"X-Mercer-Token": TOKEN}
     state = page.get("/state", headers=own).json()
@@ -547,8 +573,6 @@ def test_a_table_in_another_encoding(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_the_command_until_the_page_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import urllib.request
-
     from mercer.review.server import ReviewServer
 
     data = tmp_path / "t.csv"
