@@ -372,12 +372,12 @@ def open_training(
         task="regression" if table.task == "regression" else "auto",
     )
     target = rows.names[-1]
-    labels = rows.labels.get(target, ())
-    written = frozenset(labels) if target in rows.codes else frozenset[str]()
+    labels, kind = rows.labels.get(target, ()), rows.kinds.get(target)
+    written = frozenset(labels) if kind == "code" else frozenset[str]()
     column = Column(target, np.array(labels), "text", written)
     if target not in rows.labels:
         found = rows.count(target, MAX_CLASSES) if table.task == "auto" else {}
-        column = Column(target, np.array(list(found)), "number")
+        column = Column(target, np.array(list(found)), "boolean" if kind == "boolean" else "number")
     chosen, reason = choose_task(column, cast(Task, table.task))
     reason = "; ".join((reason, *spelling_notes(column)))
     entry = next(each for each in models.MODELS if (each.name, each.task) == ("spectral", chosen))

@@ -240,9 +240,10 @@ def open_parquet(paths: Sequence[Path], name: str) -> ParquetRows:
                     f"{where} {kind}, but {kinds[column]} in {printable(str(paths[0]))}; write "
                     "the files with the same types",
                 )
-    names = tuple(kinds)
-    refusals |= index_refusal(name, names)
-    return ParquetRows(name=name, names=names, parts=tuple(parts), stamps=stamps, refusals=refusals)
+    refusals |= index_refusal(name, names := tuple(kinds))
+    return ParquetRows(
+        name=name, names=names, parts=tuple(parts), stamps=stamps, refusals=refusals, kinds=kinds
+    )
 
 
 def _read_footer(path: Path) -> tuple[int, dict[str, tuple[Kind, str]]]:

@@ -56,23 +56,23 @@ class NumberColumn:
         self._null_values = null_values
         self.stray: tuple[int, str] | None = None
         self.has_code = False
-        self._kind: Literal["number", "boolean"] | None = None
+        self.kind: Literal["number", "boolean"] | None = None
 
     def add(self, cells: Sequence[str], *, has_decimal_comma: bool) -> NDArray[np.float64]:
         """Take the next cells; NaN where one is missing."""
         if self.stray is None:
             numbers, nulls = None, self._null_values
-            if self._kind != "boolean":
+            if self.kind != "boolean":
                 numbers = self._keep("number", parse_numbers(cells, has_decimal_comma, nulls))
                 if numbers is not None and not self.has_code:
                     whole = np.flatnonzero(numbers == np.floor(numbers)).tolist()
                     self.has_code = any(CODE.fullmatch(cells[k].strip()) for k in whole)
-            if numbers is None and self._kind != "number":
+            if numbers is None and self.kind != "number":
                 numbers = self._keep("boolean", _parse_booleans(cells, nulls))
             if numbers is not None:
                 return numbers
             position = next(k for k, cell in enumerate(cells) if self._is_stray(cell))
-            wanted = "true or false" if self._kind == "boolean" else "a number"
+            wanted = "true or false" if self.kind == "boolean" else "a number"
             self.stray = position, f"{quoted(cells[position].strip())} is not {wanted}"
         return np.full(len(cells), np.nan)
 
@@ -81,14 +81,14 @@ class NumberColumn:
     ) -> NDArray[np.float64] | None:
         """Let the first value decide what the column is."""
         if numbers is not None and not np.isnan(numbers).all():
-            self._kind = kind
+            self.kind = kind
         return numbers
 
     def _is_stray(self, cell: str) -> bool:
         cell = cell.strip()
         if cell in self._null_values:
             return False
-        if self._kind == "boolean":
+        if self.kind == "boolean":
             return cell.lower() not in ("true", "false")
         return parse_number(cell) is None
 
@@ -105,7 +105,7 @@ def _parse_booleans(
 
 
 #: Of the files in the cache; others are made again.
-_VERSION = 4
+_VERSION = 5
 #: Nanoseconds for which the clock of a file system may stand still, or be behind.
 _TICK = 120_000_000_000
 
@@ -120,7 +120,7 @@ class _Facts:
     null_values: list[str]
     names: list[str]
     n_rows: list[int]
-    codes: list[str]  # columns with whole numbers that have leading zeros
+    kinds: dict[str, str]  # as `RowSource` has them
     strays: dict[str, list[Any]]  # position of the file, row, line, and what is wrong there
     files: list[str] = field(default_factory=list)
     looks: list[list[int]] = field(default_factory=list)  # size, two times and inode of each file
@@ -180,7 +180,7 @@ def open_csv(
         names=tuple(facts.names),
         parts=tuple(Part(str(path), n) for path, n in zip(paths, facts.n_rows, strict=True)),
         stamps=stamps,
-        codes=tuple(facts.codes),
+        kinds=facts.kinds,
         refusals={
             column: f"{place(str(paths[k]), row, line, column)}: {reason}; {REMEDY}"
             for column, (k, row, line, reason) in facts.strays.items()
@@ -313,7 +313,7 @@ def _parse(
         null_values=sorted(null_values),
         names=list(parser.columns),
         n_rows=parser.n_rows,
-        codes=[name for name, column in parser.columns.items() if column.has_code],
+        kinds={k: "code" if c.has_code else c.kind or "number" for k, c in parser.columns.items()},
         strays=parser.strays,
     )
 

@@ -409,8 +409,7 @@ def share(
     return SharedFiles(
         name=source.name, names=source.names, parts=source.parts, stamps=source.stamps,
         refusals=source.refusals, encoding=source.encoding, labels=source.labels,
-        codes=source.codes, order=source.order, held=source,
-        scheduler=address,
+        kinds=source.kinds, order=source.order, held=source, scheduler=address,
     )  # fmt: skip
 
 

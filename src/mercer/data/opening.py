@@ -191,7 +191,7 @@ def open_rows(
     Returns
     -------
     RowSource
-        Its columns of true and false are 1 and 0. Without `encode` columns of text or of dates may
+        True and false are 1 and 0, but as classes. Without `encode` columns of text or of dates may
         be there, as long as they are left out by `select` or `without`.
 
     Notes
@@ -333,13 +333,10 @@ def _encoded(
     missing: Missing = getattr(encode, "missing", "error")
     dates: Dates = getattr(encode, "dates", "auto")
     names, targets = _columns(rows, target, fitted, drop)
-    codes = [name for name in targets if name in rows.codes and task == "auto" and not fitted]
+    is_open = task == "auto" and not fitted
+    codes = [name for name in targets if is_open and rows.kinds.get(name) == "code"]
     as_text = fitted.texts() if fitted else tuple(codes)
-    if (
-        encode == "auto"
-        and not any(name in rows.refusals for name in (*names, *targets))
-        and not codes
-    ):
+    if encode == "auto" and {*rows.refusals, *codes}.isdisjoint([*names, *targets]):
         return rows.select([*names, *targets])
     table = _Files(rows, tuple(_files_of(Path(data))), as_text, null_values)
     content = sum_contents(table.paths, null_values)
@@ -378,7 +375,7 @@ def _encoded(
         parts=rows.parts,
         stamps=(*rows.stamps, *source.stamps),
         encoding=encoder,
-        codes=tuple(codes),
+        kinds=rows.kinds,
         order=tuple(found["order"]),
         labels={target: tuple(found["labels"]) for target in targets if found["labels"]},
     )

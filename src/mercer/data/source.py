@@ -109,8 +109,9 @@ class RowSource(ABC):
         What made these columns of those of a table, where that had text, dates or gaps.
     labels : mapping of str to tuple of str
         The classes of a target that is text, by its name: it holds their positions.
-    codes : tuple of str
-        Columns of text files with whole numbers that have leading zeros ("01").
+    kinds : mapping of str to str
+        What numbers of a column are, if its file tells: "boolean" (true and false are 1 and 0), or
+        "code", whole numbers of text files with leading zeros ("01").
     order : tuple of str
         Of a target that is an ordered category its levels, from the lowest to the highest.
     """
@@ -123,7 +124,7 @@ class RowSource(ABC):
     checksums: tuple[bytes, ...] = ()
     encoding: Encoder | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    codes: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

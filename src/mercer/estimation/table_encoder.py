@@ -380,6 +380,8 @@ def _target_last(model: Any, source: RowSource, target: Any) -> RowSource:
         if len(labels) < 2:
             raise DataError(f"the target holds one class only: {labels[0]!r}; two are needed")
         model.classes_ = np.array(labels)
+    elif rows.kinds.get(target) == "boolean" and hasattr(model, "predict_proba"):
+        model.classes_ = np.array([False, True])
     model.n_features_in_ = len(inputs)
     model.feature_names_in_ = np.array(inputs, dtype=object)
     encoding = rows.encoding

@@ -155,6 +155,30 @@ def test_rows_on_a_disk(tmp_path: Path, kernel_rows: int | None) -> None:
     np.testing.assert_array_equal(proba, with_arrays.predict_proba(Z))
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "texts.csv"])
+def test_true_and_false_are_classes_on_a_disk_as_in_memory(tmp_path: Path, name: str) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=80)
+    frame = pd.DataFrame({"x": x, "is_late": x + 0.2 * rng.normal(size=80) > 0.0})
+    in_memory = tiny().fit(frame[["x"]], frame["is_late"])
+    path, given = tmp_path / name, {}
+    if name == "texts.csv":
+        frame.insert(0, "place", np.where(x > 1.0, "north", "south"))
+        given = {"encode": "auto", "target": "is_late"}
+    if name == "t.parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_csv(path, index=False)
+    model = tiny().fit(mercer.data.open(path, cache=tmp_path / "cache", **given), "is_late")
+    assert model.classes_.dtype == bool
+    assert model.classes_.tolist() == [False, True]
+    model.save(tmp_path / "m.mercer")
+    assert mercer.load(tmp_path / "m.mercer").classes_.tolist() == [False, True]
+    if not given:
+        np.testing.assert_array_equal(model.predict(frame[["x"]]), in_memory.predict(frame[["x"]]))
+
+
 def test_classes_with_a_fraction_are_refused_on_a_disk_as_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("a,kind\n1,5\n2,7.5\n3,5\n")
