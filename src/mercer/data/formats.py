@@ -24,23 +24,23 @@ from mercer.errors import ModelFileError
 #: What the user says of dates whose column does not tell day from month.
 Dates = Literal["auto", "dayfirst", "monthfirst"]
 
-_MONEY = "€$£¥"
-_UNITS = ("", "%", *_MONEY)
+#: Of ISO 4217 the codes that are traded most: any three letters may be the beginning of a name.
+_MONEY = (
+    r"€|\$|£|¥|AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|"
+    "KRW|MAD|MXN|MYR|NGN|NOK|NZD|PHP|PKR|PLN|QAR|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|ZAR"
+)
+_UNITS = ("", "%", *_MONEY.replace("\\", "").split("|"))
 _SPACES = " \u00a0\u202f\u2009'\u2019"
 #: Separator of thousands and decimal sign; a space stands for all of `_SPACES`.
 _CONVENTIONS = {"english": (",", "."), "european": (".", ","), "space": (" ", "."),
                 "space european": (" ", ",")}  # fmt: skip
-_ORDERS = {
-    "iso": "ISO 8601",
-    "ymd": "year/month/day",
-    "dmy": "day/month/year",
-    "mdy": "month/day/year",
-}
+_ORDERS = {"iso": "ISO 8601", "ymd": "year/month/day", "dmy": "day/month/year",
+           "mdy": "month/day/year"}  # fmt: skip
 _SHAPE = re.compile(
-    rf"(?P<open>\()?(?P<sign>[-+\u2212])?(?P<left>[{_MONEY}])?(?P<gap>[ \u00a0\u202f])?"
+    rf"(?P<open>\()?(?P<sign>[-+\u2212])?(?P<left>{_MONEY})?(?P<gap>[ \u00a0\u202f])?"
     r"(?P<inner>[-+\u2212(])?"
     rf"(?P<body>[0-9.,][0-9.,{_SPACES}]*?)"
-    rf"(?P<inner_end>\))?[ \u00a0\u202f]?(?P<right>[%{_MONEY}])?(?P<close>\))?"
+    rf"(?P<inner_end>\))?[ \u00a0\u202f]?(?P<right>%|{_MONEY})?(?P<close>\))?"
 )
 _DATE = re.compile(
     r"(\d{1,4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?)?"
@@ -61,7 +61,7 @@ class CellFormat:
     """How the cells of one column are written."""
 
     kind: Literal["number", "date"]
-    unit: str = ""  # stands beside each number: "", "%", "€", "$", "£" or "¥"
+    unit: str = ""  # stands beside each number: "", "%", or a sign or code of money
     #: Thousands and decimals: "english" 1,234.5, "european" 1.234,5, "space" 1 234.5 or "space
     #: european" 1 234,5.
     convention: str = "english"
@@ -93,11 +93,11 @@ class CellFormat:
 
     def write(self, number: float) -> str:
         """Write a number in this way, for an example."""
-        thousands, decimal = _CONVENTIONS[self.convention]
-        swap = str.maketrans({",": thousands, ".": decimal})
+        swap = str.maketrans(",.", "".join(_CONVENTIONS[self.convention]))
         words = f"{abs(number):,}".translate(swap)
         sign = "-" if number < 0 else ""
-        return f"{sign}{words}%" if self.unit == "%" else f"{sign}{self.unit}{words}"
+        unit = f"{self.unit} " if len(self.unit) > 1 else self.unit
+        return f"{sign}{words}%" if unit == "%" else f"{sign}{unit}{words}"
 
     @property
     def words(self) -> str:

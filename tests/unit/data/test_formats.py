@@ -35,6 +35,8 @@ def refused(*texts: str | None, dates: str = "auto") -> tuple[str, str]:
         (["12,5 %", "7,25 %"], [12.5, 7.25]),
         (["$1,234.50", "$3"], [1234.5, 3]),
         (["1.234,50 €", "€ 3,10", "-€7"], [1234.5, 3.1, -7]),
+        (["60.91 CHF", "CHF 1,060", "-CHF7"], [60.91, 1060.0, -7.0]),
+        (["1.234,50 EUR", "3,10EUR", "(EUR 2)"], [1234.5, 3.1, -2.0]),
         (["£5", "(£1,234)", "£(6.5)", "£-2", "\u2212£3"], [5, -1234, -6.5, -2, -3]),
         (["123,456", "999", "1,000,000"], [123456, 999, 1e6]),
         (["1.234.567", "12"], [1234567, 12]),
@@ -56,6 +58,8 @@ def test_numbers(texts: list[str], expected: list[float]) -> None:
         ["Ulm", "Bonn"],
         ["1", "2.5"],  # as a program writes them
         ["1", "x"],
+        ["REF 12", "REF 13"],  # no money
+        ["chf 5", "chf 6"],
         ["(1)", "(2)"],  # levels in parentheses
         ["555 123 456", "555 123 457"],  # phone numbers
         ["192.168.100.200", "10.0.0.1"],
@@ -79,6 +83,7 @@ def test_words_stay_words(texts: list[str | None]) -> None:
         (["1,234", "5.678", "7"], "1,234", "may be 1234 or 1.234"),
         (["12%", "n.d.", "13%"], "n.d.", "'n.d.' is not a number, but '12%' and most"),
         (["$5", "€6", "$7"], "€6", "different units"),
+        (["5 CHF", "6 EUR", "7 CHF"], "6 EUR", "different units"),
         (["12%", "5", "13%"], "5", "different units"),
         (["1,234.5", "1.234,5", "2,000.5"], "1.234,5", "not written as most numbers"),
         (["12,34,567", "1,000.5", "2,000.5"], "12,34,567", "not written as most numbers"),
@@ -98,7 +103,7 @@ MARKS = {"english": (",", "."), "european": (".", ","), "space": ("\u202f", ".")
 @given(
     cents=st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=6),
     convention=st.sampled_from(sorted(MARKS)),
-    unit=st.sampled_from(["", "$", "€", "%"]),
+    unit=st.sampled_from(["", "$", "€", "%", "CHF"]),
     is_left=st.booleans(),
     is_accounting=st.booleans(),
 )
