@@ -184,7 +184,7 @@ def test_draws_of_two_weights_are_those_of_a_grid() -> None:
     log_p = np.log(
         w[:, np.newaxis] @ np.exp(scores[:1]) + (1 - w)[:, np.newaxis] @ np.exp(scores[1:])
     )
-    density = np.exp(log_p.sum(axis=1) + np.log(w * (1 - w)))
+    density = np.exp(log_p.sum(axis=1) + 0.5 * np.log(w * (1 - w)))
     density /= density.sum()
     mean = density @ w
     std = np.sqrt(density @ (w - mean) ** 2)
@@ -296,7 +296,7 @@ def test_no_class_is_impossible() -> None:
 def test_weights_are_those_of_the_held_out_scores() -> None:
     X, y = rings()
     fitted = MercerClassifier(models=[LogisticRegression(), "boosting"], **QUICK).fit(X, y)
-    weights, _ = stacking_weights(fitted._scores, 1.0)
+    weights, _ = stacking_weights(fitted._scores, 1.0 / 2.0)
     names = fitted.posterior_.labels["weight"]
     np.testing.assert_allclose([fitted.weights_[name] for name in names], weights)
     assert fitted._scores.shape == (2, 90)
@@ -618,6 +618,16 @@ def test_auto_leaves_out_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) ->
     ]
 
 
+def test_a_model_from_an_older_file_keeps_its_weights(tmp_path: Path) -> None:
+    """Its prior was worth a row for each member."""
+    older = mercer.load(Path(__file__).parents[1] / "golden" / "stack-classes.mercer")
+    expected, _ = stacking_weights(older._scores, 1.0)
+    np.testing.assert_allclose(older._weights, expected)
+    older.save(tmp_path / "again.mercer")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "again.mercer")._weights, older._weights)
+    assert np.abs(expected - weights_of(older._scores)).max() > 1e-3
+
+
 def test_a_fit_to_some_of_the_rows_takes_weights_by_their_scores_alone() -> None:
     X, y = rings()
     whole = MercerClassifier(models=["boosting", LogisticRegression()], **QUICK).fit(X, y)
@@ -626,7 +636,7 @@ def test_a_fit_to_some_of_the_rows_takes_weights_by_their_scores_alone() -> None
     part.fit(X[:50], y[:50])
     known = {row.tobytes(): k for k, row in enumerate(X)}
     mine = [known[key[:16]] < 50 for key in whole._left.keys]  # x, and the target
-    expected, _ = stacking_weights(whole._scores[:, mine], 1.0)
+    expected, _ = stacking_weights(whole._scores[:, mine], 1.0 / 2.0)
     np.testing.assert_allclose(part._weights, expected)
     assert np.abs(part._weights - whole._weights).max() > 1e-6
 
@@ -658,7 +668,7 @@ def test_weights_by_known_scores_stand_where_a_member_fails() -> None:
         part.fit(X[:50], y[:50])
     known = {row.tobytes(): k for k, row in enumerate(X)}
     mine = [known[key[:16]] < 50 for key in whole._left.keys]  # x, and the target
-    expected, _ = stacking_weights(whole._scores[:2, mine], 1.0)
+    expected, _ = stacking_weights(whole._scores[:2, mine], 1.0 / 2.0)
     np.testing.assert_allclose(part._weights, expected)
     assert np.abs(expected - 0.5).max() > 0.1
 

@@ -5,14 +5,15 @@ density (numbers) of row i by model k, fitted to the other folds.
 
 **Weights** [1]_ are those of the mixture of highest log score,
 
-    w = argmax over the simplex of  sum_i log sum_k w_k exp(l_ik) + sum_k log w_k,
+    w = argmax over the simplex of  sum_i log sum_k w_k exp(l_ik) + sum_k log w_k / K,
 
-the last term a Dirichlet(2, .., 2) prior, worth one row for each model. They are no probabilities
-of models: one that is never the best alone has weight where it is right and the others are wrong.
+the last term a Dirichlet(1 + 1/K, .., 1 + 1/K) prior, worth one row in all: no weight is 0. They
+are no probabilities of models: one that is never the best alone has weight where it is right and
+the others are wrong.
 
 **Draws.** What is maximised is a log density of w, up to a constant: how well the rows tell the
 weights is what draws from it show. They move in the logits a_k = log w_k - log w_K, whose Jacobian
-prod_k w_k adds another sum of log w_k. Predictions take the weights above.
+prod_k w_k adds a sum of log w_k. Predictions take the weights above.
 
 **Members** are fitted to all rows, and mixed: p(y | x) = sum_k w_k p_k(y | x).
 
@@ -75,6 +76,7 @@ from mercer.sampling.progress import tell
 from mercer.stacking.members import (
     BOOSTING_FIELDS,
     BOOSTING_OF,
+    PRIOR_ROWS,
     STACK,
     STACK_FIELDS,
     Learned,
@@ -174,6 +176,7 @@ class _Stack(KernelEstimator):
 
     _task: ClassVar[Task]
     _encodes_folds = True
+    _prior_rows = PRIOR_ROWS  # of a model from an older file what it was fitted with
 
     @property
     def _leaves_draws(self) -> bool:
@@ -362,7 +365,7 @@ class _Stack(KernelEstimator):
 
     def _put(self, members: dict[str, Any], scores: Array, fold: Rows, groups: Rows) -> None:
         """Set the attributes that members and their scores make."""
-        own = weights_of(scores)
+        own = weights_of(scores, self._prior_rows)
         self._weights, self._scores, self._fold = own, scores, fold
         self._groups = np.unique(groups, return_inverse=True)[1]
         order = np.argsort(-own, kind="stable")
@@ -370,7 +373,7 @@ class _Stack(KernelEstimator):
         self.members_ = {names[k]: members[names[k]] for k in order}
         self.weights_ = {names[k]: float(own[k]) for k in order}
         self._mixed = [(w, self.members_[name]) for name, w in self.weights_.items()]
-        self.log_score_folds_ = scores_by_fold(names, scores, fold)
+        self.log_score_folds_ = scores_by_fold(names, scores, fold, self._prior_rows)
 
     @property
     def comparison_(self) -> Table:
@@ -384,7 +387,7 @@ class _Stack(KernelEstimator):
         names = list(self.posterior_.labels["weight"])
         ends = np.quantile(self.posterior_.flat("weight"), (0.05, 0.95), axis=0)
         lower, upper = (dict(zip(names, each.tolist(), strict=True)) for each in ends)
-        *each, mixed = -rows_by_member(self._scores, self._fold)
+        *each, mixed = -rows_by_member(self._scores, self._fold, self._prior_rows)
         said, m = dict(zip(names, each, strict=True)), len(mixed)
         rows: list[tuple[Any, ...]] = []
         for name, weight in self.weights_.items():
@@ -445,7 +448,7 @@ class _Stack(KernelEstimator):
                 }
             )
             arrays |= {f"members/{i}/{key}": column for key, column in own.arrays.items()}
-        values["noise_std"] = getattr(self, "noise_std_", None)
+        values |= {"noise_std": getattr(self, "noise_std_", None), "prior_rows": self._prior_rows}
         arrays |= {"scores": self._scores, "fold": self._fold, "groups": self._groups}
         params = json_params(self.get_params(deep=False))
         if not isinstance(self.models, str):
@@ -483,6 +486,7 @@ class _Stack(KernelEstimator):
         model.seconds_ = {each["name"]: float(each["seconds"]) for each in listed}
         if values.get("noise_std") is not None:
             model.noise_std_ = float(values["noise_std"])
+        model._prior_rows = float(values.get("prior_rows", len(names)))  # older files: one each
         model._put(members, arrays["scores"], arrays["fold"], arrays["groups"])
         return model
 
@@ -538,8 +542,8 @@ class MercerClassifier(_Stack, LabelPredictions):
 
     Notes
     -----
-    The weights maximise the log score of the mixture on held-out rows [1]_, with a Dirichlet(2)
-    prior worth one row a member: see `mercer.stacking.estimator`.
+    The weights maximise the log score of the mixture on held-out rows [1]_, with a Dirichlet
+    prior worth one row in all: see `mercer.stacking.estimator`.
 
     References
     ----------

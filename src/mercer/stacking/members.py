@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 STACK: Final = "stack"  # the mixture, among its members
-PRIOR_ROWS: Final = 1.0  # of the Dirichlet prior of the weights
+PRIOR_ROWS: Final = 1.0  # that the Dirichlet prior of the weights is worth in all
 
 
 def refuse_lost_order(members: Sequence[Any], y: Any) -> None:
@@ -227,8 +227,9 @@ STACK_FIELDS: Final = Fields(
         ),
         "noise_std": Maybe(Number(0.0)),
         "given": ListOf(Text()),
+        "prior_rows": Number(0.0, 1e6),
     },
-    frozenset({"given"}),
+    frozenset({"given", "prior_rows"}),
     is_closed=False,
 )
 
@@ -255,7 +256,7 @@ class WeightsPosterior:
         highest = joint.max(axis=0, initial=-np.inf)
         parts = np.exp(joint - highest)
         total = parts.sum(axis=0)
-        power = self.prior_rows + 1.0  # 1 more for the Jacobian
+        power = self.prior_rows / len(w) + 1.0  # 1 more for the Jacobian
         value = float((np.log(total) + highest).sum() + power * log_w.sum())
         slope = (parts / total).sum(axis=1) - self.scores.shape[1] * w
         slope += power * (1.0 - len(w) * w)
@@ -275,11 +276,11 @@ def _weight_of(point: Point) -> Mapping[str, Array]:
     return {"weight": point.extra["weight"]}
 
 
-def weights_of(scores: Array) -> Array:
+def weights_of(scores: Array, prior_rows: float = PRIOR_ROWS) -> Array:
     """Return the weights (K,) by the log scores (K, n) of held-out rows; equal where n is 0."""
     if not scores.size:
         return np.full(len(scores), 1.0 / len(scores))
-    return stacking_weights(scores, PRIOR_ROWS)[0]
+    return stacking_weights(scores, prior_rows / len(scores))[0]
 
 
 def draw_weights(
@@ -454,7 +455,7 @@ def answer_of(model: Any, X: Array) -> Array:
     return np.asarray(model.predict_proba(X), dtype=np.float64).T
 
 
-def rows_by_member(scores: Array, fold: Rows) -> Array:
+def rows_by_member(scores: Array, fold: Rows, prior_rows: float = PRIOR_ROWS) -> Array:
     """Log scores of held-out rows by each member, and by their mixture: (K + 1, m).
 
     The weights of the mixture in one fold are those of the others.
@@ -462,15 +463,17 @@ def rows_by_member(scores: Array, fold: Rows) -> Array:
     mixed = np.empty(scores.shape[1])
     for k in np.unique(fold):
         mine = fold == k
-        weights = weights_of(scores[:, ~mine])
+        weights = weights_of(scores[:, ~mine], prior_rows)
         highest = scores[:, mine].max(axis=0)
         mixed[mine] = np.log(weights @ np.exp(scores[:, mine] - highest)) + highest
     return np.vstack([scores, mixed])
 
 
-def scores_by_fold(names: Sequence[str], scores: Array, fold: Rows) -> dict[str, Array]:
+def scores_by_fold(
+    names: Sequence[str], scores: Array, fold: Rows, prior_rows: float
+) -> dict[str, Array]:
     """Mean held-out log score of each member, and of their mixture, in each fold."""
-    by_row = rows_by_member(scores, fold)
+    by_row = rows_by_member(scores, fold, prior_rows)
     return {
         name: np.array([-said[fold == k].mean() for k in np.unique(fold)])
         for name, said in zip([*names, STACK], by_row, strict=True)
