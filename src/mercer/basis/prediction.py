@@ -551,7 +551,11 @@ class StreamRegressor(NumberPredictions[StudentMixture], StreamEstimator[Running
 
     @property
     def log_evidence_se_(self) -> float:
-        """Standard error of the log evidence, in nats, to first order."""
+        """Standard error of the log evidence, in nats, to first order.
+
+        It is that of the weights alone: of fits with other seeds the evidence scatters more, twice
+        as much or so where few particles carry the weight.
+        """
         state = self._ready().state
         self._check_has_evidence()
         return log_evidence_error(state)
