@@ -1,11 +1,13 @@
-"""The compiled loop over assignments against NumPy, with the same uniform numbers."""
+"""The compiled loops of the mixture against NumPy, with the same random numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from mercer.spectral import loops as compiled
+from mercer.spectral.base_measure import DiagonalBase
 
 
 def plain_seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
@@ -81,3 +83,33 @@ def test_the_last_uniform_number_and_the_first() -> None:
         # The first leaves slot 0 empty: it stands between slot 1 and a new component, level.
         assert opened == (0 if u == 0.0 else 2)
         np.testing.assert_array_equal(assignment, [0, 1] if u == 0.0 else [1, 1])
+
+
+@pytest.mark.parametrize(("n", "K", "d"), [(1, 1, 1), (7, 3, 2), (40, 5, 10)])
+def test_normal_log_densities(n: int, K: int, d: int) -> None:
+    rng = np.random.default_rng(n + K + d)
+    W, means = rng.standard_normal((n, d)), 3.0 * rng.standard_normal((K, d))
+    variances, out = 10.0 ** rng.uniform(-6.0, 3.0, (K, d)), np.empty((n, K))
+    compiled.normal_log_densities(W, means, variances, out)
+    plain = norm.logpdf(W[:, np.newaxis], means, np.sqrt(variances)).sum(axis=2)
+    np.testing.assert_allclose(out, plain, rtol=1e-12)
+
+
+def test_a_component_far_narrower_than_its_mean() -> None:
+    out = np.empty((1, 1))
+    given = np.array([[1e8 + 3e-3]]), np.array([[1e8]]), np.array([[1e-6]])
+    compiled.normal_log_densities(*given, out)
+    np.testing.assert_allclose(out, norm.logpdf(3.0) + np.log(1e3), rtol=1e-4)
+
+
+@pytest.mark.parametrize("d", [1, 10])
+def test_log_densities_around(d: int) -> None:
+    """The component is that of `draw_components` from the same stream, which goes on alike."""
+    data = np.random.default_rng(d)
+    base = DiagonalBase(data.gamma(2.0, 1.0, d), 0.3, 3.7)
+    w, W = data.standard_normal(d), data.standard_normal((9, d))
+    mine, plain = np.random.default_rng(1), np.random.default_rng(1)
+    found = base.log_densities_around(mine, w, W)
+    alone = base.draw_components(plain, w[np.newaxis], np.zeros(1, dtype=np.int64), 1)
+    np.testing.assert_allclose(found, alone.log_densities(W)[:, 0], rtol=1e-12)
+    assert mine.random() == plain.random()

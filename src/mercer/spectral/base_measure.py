@@ -18,6 +18,7 @@ from scipy.special import gammaln, kve, multigammaln
 
 from mercer.errors import NumericalError, UsageError
 from mercer.numerics.cholesky import factorise, solve_lower
+from mercer.spectral.loops import log_densities_around, normal_log_densities
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -136,6 +137,10 @@ class BaseMeasure(ABC, Generic[C]):
         """Draw each (mu_k, Sigma_k) given its members among W (n, d); from the prior if none."""
 
     @abstractmethod
+    def log_densities_around(self, rng: np.random.Generator, w: Array, W: Array) -> Array:
+        """Draw a component whose one member is w (d,); log densities of W (n, d) under it, (n,)."""
+
+    @abstractmethod
     def draw_scale(
         self, rng: np.random.Generator, components: C, prior: ScalePrior
     ) -> BaseMeasure[C]:
@@ -157,12 +162,18 @@ def require_positive(name: str, value: float | Array) -> None:
         raise UsageError(f"{name} must be positive and finite; got {value}")
 
 
-def group_moments(W: Array, assignment: Labels, n_components: int) -> tuple[Array, Array, Array]:
-    """Return number of members (K,), their mean (K, d) (0 if none) and W less it (n, d)."""
+def group_moments(
+    W: Array, assignment: Labels, n_components: int
+) -> tuple[Array, Array, Array, Array]:
+    """Moments of the members of each component among frequencies W (n, d).
+
+    Returns who is a member (K, n), 1 or 0, their number (K,), their mean (K, d), 0 if there are
+    none, and W less the mean (n, d).
+    """
     is_member = (assignment == np.arange(n_components)[:, np.newaxis]).astype(np.float64)
     counts = is_member.sum(axis=1)
     means = (is_member @ W) / np.maximum(counts, 1.0)[:, np.newaxis]
-    return counts, means, W - means[assignment]
+    return is_member, counts, means, W - means[assignment]
 
 
 # Student's t in any dimension: log density and characteristic function, from squared lengths.
@@ -202,9 +213,6 @@ def t_characteristic(square: Array, degrees: float) -> Array:
 # kappa0) / nu0. A component costs O(d) numbers: the base for many inputs.
 
 
-_MOST_NUMBERS = 2**20  # of differences between frequencies and means that are in memory at a time
-
-
 @dataclass(frozen=True)
 class DiagonalComponents(Components):
     """Normal distributions with diagonal covariances; means and variances are (K, d)."""
@@ -218,19 +226,9 @@ class DiagonalComponents(Components):
         return np.sqrt(self.variances)
 
     def log_densities(self, W: Array) -> Array:
-        """Log density of frequencies W (n, d) under each component, shape (n, K), in nats.
-
-        Differences are squared, not expanded: a component may be far narrower than its mean.
-        """
-        stds = self.stds
+        """Log density of frequencies W (n, d) under each component, shape (n, K), in nats."""
         out = np.empty((len(W), self.n_components))
-        n_at_once = max(_MOST_NUMBERS // max(self.means.size, 1), 1)
-        for begin in range(0, len(W), n_at_once):
-            z = W[begin : begin + n_at_once, np.newaxis, :] - self.means
-            z /= stds
-            np.einsum("nkd,nkd->nk", z, z, out=out[begin : begin + n_at_once])
-        out += 2.0 * np.log(stds).sum(axis=1) + W.shape[1] * math.log(2.0 * math.pi)
-        out *= -0.5
+        normal_log_densities(np.array(W, order="C"), self.means, self.variances, out)
         return out
 
     def draw_noise(self, rng: np.random.Generator, assignment: Labels) -> Array:
@@ -327,8 +325,7 @@ class DiagonalBase(BaseMeasure[DiagonalComponents]):
         return float(self.n_inputs * of_each + 0.5 * scales.sum())
 
     def _posterior(self, W: Array, assignment: Labels, n_components: int) -> _Posterior:
-        counts, means, residuals = group_moments(W, assignment, n_components)
-        is_member = (assignment == np.arange(n_components)[:, np.newaxis]).astype(np.float64)
+        is_member, counts, means, residuals = group_moments(W, assignment, n_components)
         kappa = self.kappa0 + counts
         share = (counts / kappa)[:, np.newaxis]
         spread = is_member @ residuals**2 + self.kappa0 * share * means**2
@@ -343,6 +340,12 @@ class DiagonalBase(BaseMeasure[DiagonalComponents]):
         noise = rng.standard_normal(variances.shape)
         means = after.mean + np.sqrt(variances / after.kappa[:, np.newaxis]) * noise
         return DiagonalComponents(means, variances)
+
+    def log_densities_around(self, rng: np.random.Generator, w: Array, W: Array) -> Array:
+        """Draw a component whose one member is w (d,); log densities of W (n, d) under it, (n,)."""
+        out = np.empty((len(W), 1))
+        log_densities_around(rng, w, W, self.scale, self.kappa0, self.nu0, out)
+        return out[:, 0]
 
     def draw_scale(
         self, rng: np.random.Generator, components: DiagonalComponents, prior: ScalePrior
@@ -507,7 +510,7 @@ class FullBase(BaseMeasure[FullComponents]):
         self, W: Array, assignment: Labels, n_components: int
     ) -> tuple[Array, Array, Array, Array]:
         """Return kappa, nu (K,), mean (K, d) and Psi (K, d, d) of each component."""
-        counts, means, residuals = group_moments(W, assignment, n_components)
+        _, counts, means, residuals = group_moments(W, assignment, n_components)
         kappa = self.kappa0 + counts
         share = (counts / kappa)[:, np.newaxis]
         psi = np.empty((n_components, self.n_inputs, self.n_inputs))
@@ -525,6 +528,11 @@ class FullBase(BaseMeasure[FullComponents]):
         factors = _draw_factors(rng, nu, psi)
         noise = rng.standard_normal(means.shape) / np.sqrt(kappa)[:, np.newaxis]
         return FullComponents(means + np.einsum("kij,kj->ki", factors, noise), factors)
+
+    def log_densities_around(self, rng: np.random.Generator, w: Array, W: Array) -> Array:
+        """Draw a component whose one member is w (d,); log densities of W (n, d) under it, (n,)."""
+        alone = self.draw_components(rng, w[np.newaxis], np.zeros(1, dtype=np.int64), 1)
+        return alone.log_densities(W)[:, 0]
 
     def draw_scale(
         self, rng: np.random.Generator, components: FullComponents, prior: ScalePrior

@@ -59,6 +59,45 @@ def seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
     return n_frequencies
 
 
+@compiled(nogil=True, error_model="numpy")
+def normal_log_densities(W, means, variances, out):
+    """Log densities of frequencies W (n, d) under K diagonal normal laws (K, d), into out (n, K).
+
+    Differences are squared, not expanded: a component may be far narrower than its mean.
+    """
+    (n, d), K = W.shape, len(means)
+    per_std = np.sqrt(variances)
+    for k in range(K):
+        log_det = 0.0
+        for i in range(d):
+            log_det += math.log(variances[k, i])
+            per_std[k, i] = 1.0 / per_std[k, i]
+        constant = -0.5 * (log_det + d * math.log(2.0 * math.pi))
+        for j in range(n):
+            square = 0.0
+            for i in range(d):
+                z = (W[j, i] - means[k, i]) * per_std[k, i]
+                square += z * z
+            out[j, k] = constant - 0.5 * square
+
+
+@compiled(nogil=True, error_model="numpy")
+def log_densities_around(rng, w, W, scale, kappa0, nu0, out):
+    """Draw a diagonal component whose one member is w (d,): log densities of W (n, d), (n, 1).
+
+    The base measure is `mercer.spectral.base_measure.DiagonalBase`.
+    """
+    d = len(w)
+    kappa = kappa0 + 1.0
+    means, variances = np.empty((1, d)), np.empty((1, d))
+    for i in range(d):
+        spread = kappa0 / kappa * w[i] ** 2
+        variances[0, i] = (scale[i] + spread) / rng.chisquare(nu0 + 1.0)
+    for i in range(d):
+        means[0, i] = w[i] / kappa + math.sqrt(variances[0, i] / kappa) * rng.standard_normal()
+    normal_log_densities(W, means, variances, out)
+
+
 # Compiled loops of BaNK: arrays and scalars in and out. Twins in NumPy: ``tests/twins``.
 #
 # Matrices of the accept loop are Fortran-ordered and only their lower triangle is read. The

@@ -139,25 +139,29 @@ def reseat(
     The assignment is that of the frequencies times the signs, 1 or -1; it is in 0, .., K - 1,
     without gaps, and the components that it refers to are still to be drawn.
     """
-    sides = [W, -W] if is_symmetric else [W]
-    tables = np.stack([components.log_densities(side) for side in sides])
+    M, sides = len(W), np.concatenate([W, -W]) if is_symmetric else W
+    tables = components.log_densities(sides).reshape(-1, M, components.n_components)
     log_new = base.log_predictive(W) + np.log(concentration)
     counts = np.bincount(assignment, minlength=components.n_components)
-    assignment, signs = assignment.copy(), np.ones(len(W))
-    uniforms = rng.random(len(W))
+    assignment, signs = assignment.copy(), np.ones(M)
+    uniforms = rng.random(M)
     first = 0
-    while first < len(W):
+    while first < M:
         if counts.all():
             counts = np.append(counts, np.zeros(_SPARE, dtype=np.int64))
             tables = np.concatenate([tables, np.empty((*tables.shape[:2], _SPARE))], axis=2)
         opened = loops.seat(first, uniforms, tables, log_new, assignment, signs, counts)
         first = opened + 1
-        if first < len(W):
-            only = signs[opened] * W[opened : opened + 1]
-            born = base.draw_components(rng, only, np.zeros(1, dtype=np.int64), 1)
-            for table, side in zip(tables, sides, strict=True):
-                table[first:, assignment[opened]] = born.log_densities(side[first:])[:, 0]
-    return np.unique(assignment, return_inverse=True)[1].astype(np.int64), signs
+        if first < M:
+            born = base.log_densities_around(rng, signs[opened] * W[opened], sides)
+            tables[:, first:, assignment[opened]] = born.reshape(-1, M)[:, first:]
+    return without_gaps(assignment)[1], signs
+
+
+def without_gaps(assignment: Labels) -> tuple[Labels, Labels]:
+    """Return which components have a member, ascending, and the assignment by places in these."""
+    has_member = np.bincount(assignment) > 0
+    return np.flatnonzero(has_member), (np.cumsum(has_member) - 1)[assignment]
 
 
 # The spectral density and the kernel that a mixture stands for.

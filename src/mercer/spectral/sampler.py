@@ -53,7 +53,7 @@ from mercer.numerics.cholesky import factorise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.base_measure import Components
 from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
-from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning
+from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning, without_gaps
 from mercer.spectral.model import (
     FirstFunction,
     Probe,
@@ -139,9 +139,8 @@ class Proposals:
         """Return the mixture, without components that nobody is left in, and the frequencies."""
         W = np.where(is_accepted[:, np.newaxis], self.frequencies, frequencies)
         Z = np.where(is_accepted, self.assignment, state.assignment)
-        kept, Z = np.unique(Z, return_inverse=True)
-        components = self.components.chosen(kept)
-        return replace(state, assignment=Z.astype(np.int64), components=components), W
+        kept, Z = without_gaps(Z)
+        return replace(state, assignment=Z, components=self.components.chosen(kept)), W
 
     def rates(self, is_accepted: NDArray[np.bool_]) -> tuple[float, float]:
         """Shares of the local and of the global proposals that were accepted; of none, of all."""
