@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ __all__ = [
     "Kernel",
     "Parameter",
     "Product",
+    "Stationary",
     "Sum",
     "half_scatter",
     "row_blocks",
@@ -152,6 +154,14 @@ class Kernel(ABC):
         return Product((self, other)) if isinstance(other, Kernel) else NotImplemented
 
 
+class Stationary(Kernel):
+    """Base of kernels that depend on how two rows differ: all rows have the variance v0."""
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """The variance v0, the same for every row."""
+        return np.full(len(X), np.exp(theta[0]))
+
+
 # What the kernels do with rows: scale them, take them in blocks, sum their squared differences.
 
 _BLOCK_ENTRIES = 2**16  # half a megabyte: what one block of rows needs stays in the cache
@@ -219,6 +229,7 @@ class Composite(Kernel):
     """
 
     kernels: tuple[Kernel, ...]
+    _join: ClassVar[np.ufunc]
 
     def __post_init__(self) -> None:
         word = type(self).__name__.lower()
@@ -240,6 +251,34 @@ class Composite(Kernel):
     @abstractmethod
     def unit_variances(self) -> tuple[bool, ...]:
         """Which of the kernels are leaves with a variance of 1, which is not in theta."""
+
+    @abstractmethod
+    def _rows(self, X: Array) -> Array:
+        """Rows as the kernels see them."""
+
+    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
+        """All pairs of rows."""
+        X = self._rows(X)
+        (first, own), *others = self._parts(theta, X.shape[1])
+        K = first.gram(own, X, out)
+        for kernel, own in others:
+            self._join(K, kernel.gram(own, X), out=K)
+        return K
+
+    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
+        """Rows of X against those of Z."""
+        X, Z = self._rows(X), self._rows(Z)
+        (first, own), *others = self._parts(theta, X.shape[1])
+        K = first.cross_gram(own, X, Z)
+        for kernel, own in others:
+            self._join(K, kernel.cross_gram(own, X, Z), out=K)
+        return K
+
+    def diagonal(self, theta: Array, X: Array) -> Array:
+        """Sums or products of the variances."""
+        X = self._rows(X)
+        each = [kernel.diagonal(own, X) for kernel, own in self._parts(theta, X.shape[1])]
+        return np.asarray(self._join.reduce(each, axis=0))
 
     def leaves(self) -> tuple[tuple[Parameter, ...], ...]:
         """What each leaf, from left to right, has in theta, under its own names."""
@@ -312,30 +351,14 @@ class Sum(Composite):
     ['log_signal_variance_1', 'log_signal_variance_2']
     """
 
+    _join = np.add
+
+    def _rows(self, X: Array) -> Array:
+        return X
+
     def unit_variances(self) -> tuple[bool, ...]:
         """None: each kernel has its own variance."""
         return (False,) * len(self.kernels)
-
-    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
-        """All pairs of rows."""
-        (first, own), *others = self._parts(theta, X.shape[1])
-        K = first.gram(own, X, out)
-        for kernel, own in others:
-            K += kernel.gram(own, X)
-        return K
-
-    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
-        """Rows of X against those of Z."""
-        (first, own), *others = self._parts(theta, X.shape[1])
-        K = first.cross_gram(own, X, Z)
-        for kernel, own in others:
-            K += kernel.cross_gram(own, X, Z)
-        return K
-
-    def diagonal(self, theta: Array, X: Array) -> Array:
-        """Sums of the variances."""
-        parts = self._parts(theta, X.shape[1])
-        return np.asarray(np.sum([kernel.diagonal(own, X) for kernel, own in parts], axis=0))
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """Each kernel's gradient with the same A."""
@@ -374,6 +397,8 @@ class Product(Composite):
     ['log_signal_variance', 'log_weight']
     """
 
+    _join = np.multiply
+
     def unit_variances(self) -> tuple[bool, ...]:
         """All leaves but the first factor, or all leaves where a factor is a sum."""
         has_sum = any(isinstance(kernel, Sum) for kernel in self.kernels)
@@ -382,33 +407,9 @@ class Product(Composite):
             for i, kernel in enumerate(self.kernels)
         )
 
-    def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
-        """All pairs of rows."""
-        X = self._shortened(X)
-        (first, own), *others = self._parts(theta, X.shape[1])
-        K = first.gram(own, X, out)
-        for kernel, own in others:
-            K *= kernel.gram(own, X)
-        return K
-
-    def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
-        """Rows of X against those of Z."""
-        X, Z = self._shortened(X), self._shortened(Z)
-        (first, own), *others = self._parts(theta, X.shape[1])
-        K = first.cross_gram(own, X, Z)
-        for kernel, own in others:
-            K *= kernel.cross_gram(own, X, Z)
-        return K
-
-    def diagonal(self, theta: Array, X: Array) -> Array:
-        """Products of the variances."""
-        X = self._shortened(X)
-        parts = self._parts(theta, X.shape[1])
-        return np.asarray(np.prod([kernel.diagonal(own, X) for kernel, own in parts], axis=0))
-
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """Each factor's gradient, with A times the Gram matrices of all others."""
-        X = self._shortened(X)
+        X = self._rows(X)
         parts = list(self._parts(theta, X.shape[1]))
         grams = [kernel.gram(own, X) for kernel, own in parts]
         gradients = []
@@ -421,7 +422,7 @@ class Product(Composite):
             gradients.append(kernel.gradient(own, X, grams[i], adjoint)[int(is_unit) :])
         return np.concatenate(gradients)
 
-    def _shortened(self, X: Array) -> Array:
+    def _rows(self, X: Array) -> Array:
         degree = _degree(self)
         return shortened_rows(X, degree) if degree > 1 else X
 

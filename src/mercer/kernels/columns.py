@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.kernels.base import VARIANCE, WEIGHTS, Array, Composite, Isotropic, Kernel, Parameter
+from mercer.kernels.base import (
+    VARIANCE,
+    WEIGHTS,
+    Array,
+    Composite,
+    Isotropic,
+    Kernel,
+    Parameter,
+    Stationary,
+)
 
 __all__ = [
     "Categorical",
@@ -34,7 +43,7 @@ Column = int | str | range
 
 
 @dataclass(frozen=True)
-class Categorical(Kernel):
+class Categorical(Stationary):
     """Kernel of categories: rows whose values differ in some inputs have less in common.
 
     By input: C(x, x') = v0 exp(-sum of the weights w_k of the inputs k that differ), theta =
@@ -90,10 +99,6 @@ class Categorical(Kernel):
         (codes, levels), (others, other_levels) = _levels_of(X), _levels_of(Z)
         table = self._covariances(theta, levels, other_levels)
         return np.asarray(table[codes].take(others, axis=1))
-
-    def diagonal(self, theta: Array, X: Array) -> Array:
-        """The variance v0, the same for every row."""
-        return np.full(len(X), np.exp(theta[0]))
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """A * K is summed over the rows of each pair of levels; each weight meets its share."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.errors import UsageError
-from mercer.kernels.base import VARIANCE, Array, Kernel, Parameter, shortened_rows
+from mercer.kernels.base import VARIANCE, Array, Kernel, Parameter, Stationary, shortened_rows
 
 __all__ = ["Constant", "Linear", "Polynomial"]
 
@@ -19,7 +19,7 @@ __all__ = ["Constant", "Linear", "Polynomial"]
 
 
 @dataclass(frozen=True)
-class Constant(Kernel):
+class Constant(Stationary):
     """C(x, x') = v0, theta = [log v0]: an unknown level, normal with variance v0."""
 
     def parameters(self) -> tuple[Parameter, ...]:
@@ -35,10 +35,6 @@ class Constant(Kernel):
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """The variance v0 for all pairs of rows."""
         return np.full((len(X), len(Z)), np.exp(theta[0]))
-
-    def diagonal(self, theta: Array, X: Array) -> Array:
-        """The variance v0, the same for every row."""
-        return np.full(len(X), np.exp(theta[0]))
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """d/dlog v0 is the sum of A * K."""

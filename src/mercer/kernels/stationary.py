@@ -17,6 +17,7 @@ from mercer.kernels.base import (
     Array,
     Kernel,
     Parameter,
+    Stationary,
     Sum,
     half_scatter,
     row_blocks,
@@ -149,8 +150,24 @@ def slopes_of_cosines(
             _times_cosines(before, before, c, s, others_cosine[k], others_sine[k])
 
 
+def _gram_of_points(points: Array, log_variance: float, out: Array | None) -> Array:
+    """v0 exp(-|p - q|^2 / 2) of all pairs of points."""
+    K = np.matmul(points, points.T, out=out)
+    half_norms = 0.5 * K.diagonal()
+    exponent_from_products(K, half_norms, half_norms, log_variance)
+    return np.asarray(np.exp(K, out=K))
+
+
+def _cross_gram_of_points(points: Array, others: Array, log_variance: float) -> Array:
+    """v0 exp(-|p - q|^2 / 2) of points p against others q."""
+    K = points @ others.T
+    p, q = (0.5 * np.einsum("ij,ij->i", each, each) for each in (points, others))
+    exponent_from_products(K, p, q, log_variance)
+    return np.exp(K, out=K)
+
+
 @dataclass(frozen=True)
-class SquaredExponentialARD(Kernel):
+class SquaredExponentialARD(Stationary):
     """C(x, x') = v0 exp(-1/2 sum_l w_l (x_l - x'_l)^2), theta = log(v0, w_1, .., w_d).
 
     Notes
@@ -165,24 +182,12 @@ class SquaredExponentialARD(Kernel):
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """Eq. (8) for all pairs of rows; cost O(n^2 d), one product."""
-        Xs = scaled_rows(theta[1:], X, X)
-        K = np.matmul(Xs, Xs.T, out=out)
-        half_norms = 0.5 * K.diagonal()
-        exponent_from_products(K, half_norms, half_norms, theta[0])
-        return np.asarray(np.exp(K, out=K))
+        return _gram_of_points(scaled_rows(theta[1:], X, X), theta[0], out)
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Eq. (8) for the rows of X against those of Z; cost O(n m d)."""
         Xs, Zs = scaled_rows(theta[1:], X, Z), scaled_rows(theta[1:], Z, Z)
-        K = Xs @ Zs.T
-        x = 0.5 * np.einsum("ij,ij->i", Xs, Xs)
-        z = 0.5 * np.einsum("ij,ij->i", Zs, Zs)
-        exponent_from_products(K, x, z, theta[0])
-        return np.exp(K, out=K)
-
-    def diagonal(self, theta: Array, X: Array) -> Array:
-        """The variance v0, the same for every row."""
-        return np.full(len(X), np.exp(theta[0]))
+        return _cross_gram_of_points(Xs, Zs, theta[0])
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """With H = A * K, h = H 1: d/dlog v0 is sum h, others -w_l `half_scatter`(H, h, X)_l."""
@@ -200,7 +205,7 @@ _FAR = 800.0  # exp(-_FAR) is 0 in double precision; keeps a polynomial times 0 
 
 
 @dataclass(frozen=True)
-class MaternARD(Kernel):
+class MaternARD(Stationary):
     """Matern covariance of r = sqrt(sum_l w_l (x_l - x'_l)^2), theta = log(v0, w_1, .., w_d).
 
     With a = sqrt(2 nu) r and nu the smoothness:
@@ -247,10 +252,6 @@ class MaternARD(Kernel):
         return self._covariances(
             theta, scaled_rows(theta[1:], X, Z), scaled_rows(theta[1:], Z, Z), None
         )
-
-    def diagonal(self, theta: Array, X: Array) -> Array:
-        """The variance v0, the same for every row."""
-        return np.full(len(X), np.exp(theta[0]))
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """With H = A * (-C'(r) / r): d/dlog w_l is -1/2 sum_ij H_ij w_l (x_il - x_jl)^2.
@@ -331,7 +332,7 @@ _SHAPE = Parameter("log_shape", "shape", per_input=False)
 
 
 @dataclass(frozen=True)
-class RationalQuadraticARD(Kernel):
+class RationalQuadraticARD(Stationary):
     """C(x, x') = v0 (1 + s / alpha)^-alpha, s = 1/2 sum_l w_l (x_l - x'_l)^2.
 
     ==========================  =======================================
@@ -365,10 +366,6 @@ class RationalQuadraticARD(Kernel):
         """Covariances of the rows of X with those of Z."""
         Xs, Zs = scaled_rows(theta[1:-1], X, Z), scaled_rows(theta[1:-1], Z, Z)
         return _covariances(theta, Xs, Zs, None)
-
-    def diagonal(self, theta: Array, X: Array) -> Array:
-        """The variance v0, the same for every row."""
-        return np.full(len(X), np.exp(theta[0]))
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """With H = A * K / (1 + s / alpha): d/dlog w_l is -w_l `half_scatter`(H, H 1, X)_l."""
@@ -410,7 +407,7 @@ _PERIODS = Parameter("log_period", "period", per_input=True)
 
 
 @dataclass(frozen=True)
-class Periodic(Kernel):
+class Periodic(Stationary):
     """C(x, x') = v0 exp(-2 sum_l w_l sin^2(pi (x_l - x'_l) / p_l)).
 
     With u = (x_l - x'_l) / p_l, of which whole turns do not matter:
@@ -438,24 +435,11 @@ class Periodic(Kernel):
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """Covariances of all pairs of rows."""
-        points = _points(theta, X, X)
-        K = np.matmul(points, points.T, out=out)
-        half_norms = 0.5 * K.diagonal()
-        exponent_from_products(K, half_norms, half_norms, theta[0])
-        return np.asarray(np.exp(K, out=K))
+        return _gram_of_points(_points(theta, X, X), theta[0], out)
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Covariances of the rows of X with those of Z."""
-        points, others = _points(theta, X, Z), _points(theta, Z, Z)
-        K = points @ others.T
-        x = 0.5 * np.einsum("ij,ij->i", points, points)
-        z = 0.5 * np.einsum("ij,ij->i", others, others)
-        exponent_from_products(K, x, z, theta[0])
-        return np.exp(K, out=K)
-
-    def diagonal(self, theta: Array, X: Array) -> Array:
-        """The variance v0, the same for every row."""
-        return np.full(len(X), np.exp(theta[0]))
+        return _cross_gram_of_points(_points(theta, X, Z), _points(theta, Z, Z), theta[0])
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """With H = A * K, c and s the cosines and sines of the rows: see Notes.
@@ -537,7 +521,7 @@ def SpectralMixture(n_components: int) -> Kernel:  # noqa: N802 - named as the k
 
 
 @dataclass(frozen=True)
-class SpectralComponent(Kernel):
+class SpectralComponent(Stationary):
     """C(x, x') = v0 exp(-1/2 sum_l w_l t_l^2) prod_l cos(2 pi f_l t_l), t = x - x'.
 
     ==========================  ================================
@@ -565,10 +549,6 @@ class SpectralComponent(Kernel):
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Covariances of the rows of X with those of Z."""
         return _mixture_covariances(theta, _Rows.of(theta, X, Z), _Rows.of(theta, Z, Z), None)
-
-    def diagonal(self, theta: Array, X: Array) -> Array:
-        """The variance v0, the same for every row."""
-        return np.full(len(X), np.exp(theta[0]))
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """d/dlog w_l from H = A * K; d/dlog f_l from products of all cosines but one."""
