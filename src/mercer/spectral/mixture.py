@@ -186,41 +186,6 @@ def mixture_weights(state: MixtureState) -> Array:
     return np.asarray(weights / weights.sum())
 
 
-def log_spectral_density(state: MixtureState, base: BaseMeasure[Any], W: Array) -> Array:
-    """Log density of the next frequency at W (n, d), the mean of both signs, shape (n,)."""
-    known = [state.components.log_densities(side) for side in (W, -W)]
-    weights = mixture_weights(state)
-    halves = 0.5 * weights[:-1]
-    logs = np.column_stack([*known, base.log_predictive(W)])
-    return np.asarray(logsumexp(logs, axis=1, b=np.concatenate([halves, halves, weights[-1:]])))
-
-
-def mixture_marginal_density(
-    state: MixtureState, base: BaseMeasure[Any], values: Array, j: int
-) -> Array:
-    """Density of input j of the next frequency at values (n,), the mean of both signs."""
-    weights = mixture_weights(state)
-    means, stds = state.components.means[:, j], state.components.stds[:, j]
-    densities = weights[-1] * np.exp(base.log_marginal_predictive(values, j))
-    for side in (values, -values):
-        densities += 0.5 * (norm.pdf(side[:, np.newaxis], means, stds) @ weights[:-1])
-    return np.asarray(densities)
-
-
-def mixture_kernel(state: MixtureState, base: BaseMeasure[Any], lags: Array) -> Array:
-    """Kernel at lags (n, d): the mean of cos(w't) over the next frequency, shape (n,)."""
-    weights = mixture_weights(state)
-    of_components = state.components.characteristic(lags) @ weights[:-1]
-    return np.asarray(of_components + weights[-1] * base.characteristic(lags))
-
-
-def tabulate(state: MixtureState) -> ComponentTable:
-    """List weights, means and standard deviations of the components."""
-    order = np.argsort(-state.counts, kind="stable")
-    weights = state.counts[order] / len(state.assignment)
-    return ComponentTable(weights, state.means[order], state.components.stds[order])
-
-
 # Dirichlet-process mixture of normal distributions over frequencies, by Gibbs sampling.
 #
 # **Target.** Z ~ CRP(alpha), (mu_k, Sigma_k) ~ base measure, W_j ~ N(mu_Zj, Sigma_Zj), eq. (6) of
@@ -438,19 +403,32 @@ class Mixture:
 
     def log_spectral_density(self, state: MixtureState, frequencies: Array) -> Array:
         """Logarithm of `density`, shape (n,), in nats."""
-        return log_spectral_density(state, self._base(state), frequencies)
+        known = [state.components.log_densities(side) for side in (frequencies, -frequencies)]
+        weights = mixture_weights(state)
+        halves = 0.5 * weights[:-1]
+        logs = np.column_stack([*known, self._base(state).log_predictive(frequencies)])
+        return np.asarray(logsumexp(logs, axis=1, b=np.concatenate([halves, halves, weights[-1:]])))
 
     def marginal_density(self, state: MixtureState, values: Array, j: int) -> Array:
         """Spectral density of input j at values (n,), the mean of both signs, shape (n,)."""
-        return mixture_marginal_density(state, self._base(state), values, j)
+        weights = mixture_weights(state)
+        means, stds = state.components.means[:, j], state.components.stds[:, j]
+        densities = weights[-1] * np.exp(self._base(state).log_marginal_predictive(values, j))
+        for side in (values, -values):
+            densities += 0.5 * (norm.pdf(side[:, np.newaxis], means, stds) @ weights[:-1])
+        return np.asarray(densities)
 
     def kernel(self, state: MixtureState, lags: Array) -> Array:
-        """Kernel of the mixture at lags (n, d), shape (n,); 1 at lag 0."""
-        return mixture_kernel(state, self._base(state), lags)
+        """Kernel at lags (n, d): the mean of cos(w't) over the next frequency, shape (n,)."""
+        weights = mixture_weights(state)
+        of_components = state.components.characteristic(lags) @ weights[:-1]
+        return np.asarray(of_components + weights[-1] * self._base(state).characteristic(lags))
 
     def table(self, state: MixtureState) -> ComponentTable:
         """List weights, means and standard deviations of the components, the largest first."""
-        return tabulate(state)
+        order = np.argsort(-state.counts, kind="stable")
+        weights = state.counts[order] / len(state.assignment)
+        return ComponentTable(weights, state.means[order], state.components.stds[order])
 
     def _base(self, state: MixtureState) -> BaseMeasure[Any]:
         return self.base.with_scale(state.scale)
