@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
+from mercer.baselines.peers import peers_of
 from mercer.cli.exits import stoppable
 from mercer.cli.fitting import (
+    LARGE,
     FitOptions,
+    Fitted,
     Plan,
+    about_file,
+    by_positions,
     fit_final,
     make_plan,
     plan_provenance,
@@ -29,14 +38,29 @@ from mercer.cli.saving import (
     words_of,
     write_files,
 )
-from mercer.cli.scoring import Scored, inspect_fit, look_of, say_first, score
-from mercer.cli.tables import ScoringOptions
-from mercer.cli.terminal import Session, evaluation_table
+from mercer.cli.tables import ScoringOptions, table_facts
+from mercer.cli.terminal import Session, digits3, evaluation_table
+from mercer.data.files import printable
 from mercer.data.frame import INDEX_COLUMNS
-from mercer.errors import UsageError
-from mercer.estimation.inspection import Inspection
+from mercer.errors import DataError, MercerError, RowsError, UsageError
+from mercer.estimation.cross_validate import Contender, Result, contender_of, cross_validate
+from mercer.estimation.inspection import (
+    Importance,
+    Increases,
+    Inputs,
+    Inspection,
+    Look,
+    effects_of,
+    importance_of,
+    permuted_losses,
+    plan_look,
+)
 from mercer.estimation.tasks import REGRESSION
-from mercer.posterior.evaluation import NO_VERDICT, log_score_words, verdict
+from mercer.posterior.evaluation import NO_VERDICT, AnyEvaluation, log_score_words, verdict
+from mercer.posterior.scores import find_metric
+
+#: Scores on a target, warnings about them, importance of inputs.
+Scored: TypeAlias = tuple[AnyEvaluation, list[str], Importance | None]
 
 
 def run(
@@ -110,10 +134,10 @@ def _fit(
     """Fit, score, write and say; of several targets each is scored beside baselines of its own."""
     fitted, targets, words = None, plan.table.targets, typed_words()
     if plan.is_scored_itself or plan.estimator._leaves_draws:
-        say_first(plan, session)
+        _say_first(plan, session)
         fitted = fit_final(plan, session)
-    look = None if report is None else look_of(plan)
-    scored = score(plan, session, fitted, look)
+    look = None if report is None else _look_of(plan)
+    scored = _score(plan, session, fitted, look)
     can_tell = bool(np.ptp(plan.table.X, axis=0).any())
     steps = []
     for each, name in zip(scored, targets or (target,), strict=True):
@@ -137,7 +161,7 @@ def _fit(
         looks = []
         for k, (evaluation, _, importance) in enumerate(scored):
             its, name = (fitted.output(k), targets[k]) if targets else (fitted, None)
-            seen = inspect_fit(plan.outputs[k], its, importance)
+            seen = _inspect_fit(plan.outputs[k], its, importance)
             proposed = next_steps(words, its.estimator, evaluation, seen, target=name)
             looks.append(replace(seen, steps=proposed))
         return tuple(looks)
@@ -185,3 +209,196 @@ def _fit_stored(
             "scores", f"mercer predict {out} OTHER_ROWS says them, where the target is there"
         )
     session.give(as_json(stored.entry, fitted, saved, out=out, report=report, step=None))
+
+
+# What held-out rows say of a plan: scores, importance and effects of inputs.
+
+
+def _score(
+    plan: Plan, session: Session, fitted: Fitted | None, look: Look | None = None
+) -> list[Scored]:
+    """Score the model and the baselines on the same rows; of several targets, on each.
+
+    ``fitted`` is the saved model, where it is itself the one that is scored, or folds start from
+    it; ``look`` says how the importance of inputs is measured.
+    """
+    if not plan.table.targets:
+        return [_score_target(plan, session, fitted, look)]
+    if fitted is not None and plan.is_scored_itself:
+        model = _score_itself(plan, fitted, look)
+    else:
+        contenders = [_contender(plan, fitted)]
+        (model,) = _validated(contenders, plan, session, plan.n_jobs, look)
+    if model.problem:
+        raise _typed(model, plan)
+    return [
+        _score_target(one, session, fitted, look, model.output(k))
+        for k, one in enumerate(plan.outputs)
+    ]
+
+
+def _score_target(
+    plan: Plan,
+    session: Session,
+    fitted: Fitted | None,
+    look: Look | None,
+    model: Result | None = None,
+) -> Scored:
+    """Score on one target; ``model`` is what held-out rows said of it, where they were asked."""
+    contenders = [
+        Contender(peer.label, True, functools.partial(peer.make, plan.seed))
+        for peer in peers_of(plan.table.task.name)
+        if peer.is_brief
+    ]
+    if model is None and fitted is not None and plan.is_scored_itself:
+        model = _score_itself(plan, fitted, look)
+    n_jobs = plan.n_jobs
+    if model is None:
+        contenders.insert(0, _contender(plan, fitted))
+    elif len(plan.table.labels) <= LARGE:
+        n_jobs = 1  # baselines of few rows take less time than the start of a process
+    results = _validated(contenders, plan, session, n_jobs, look)
+    model, *peers = results if model is None else (model, *results)
+    if model.problem:
+        raise _typed(model, plan)
+    scored = [result for result in (model, *peers) if not result.problem]
+    how = "; ".join(filter(None, (plan.split.how, model.cut_words)))
+    evaluation = plan.table.task.evaluate(how, plan.table.classes, scored)
+    importance = None
+    if look is not None and model.increases:
+        is_classes = plan.table.task.is_stratified
+        importance = importance_of(look, model.increases, is_classes=is_classes)
+    problems = [f"not scored: {each.name}: {each.problem}" for each in peers if each.problem]
+    problems += [model.cut_words] * bool(model.n_cut)
+    return evaluation, problems, importance
+
+
+def _validated(
+    contenders: list[Contender], plan: Plan, session: Session, n_jobs: int, look: Look | None
+) -> tuple[Result, ...]:
+    """Fit contenders on all folds, with a progress bar."""
+
+    def tell(result: Result) -> None:
+        if result.is_quick:
+            _say_first_scores(plan, session, result)
+
+    n_folds, begun = len(plan.split.folds), Counter[str]()
+
+    def fold_words(name: str) -> str:
+        begun[name] += 1
+        return f"fits, {name}" + (
+            f", fold {(begun[name] - 1) % n_folds + 1} of {n_folds}" if n_folds > 1 else ""
+        )
+
+    with session.progress() as bar:
+        n_fits = sum(len(each.settings) for each in contenders) * n_folds
+        task = bar.add_task("scoring", total=n_fits, detail="fits")
+        return cross_validate(
+            contenders,
+            plan.split.folds,
+            n_jobs=n_jobs,
+            task=plan.table.task,
+            on_begin=lambda name: bar.update(task, detail=fold_words(name)),
+            on_fold=lambda name: bar.update(task, advance=1),
+            on_result=tell,
+            name_rows=plan.table.names.listed,
+            look=look,
+        )
+
+
+def _look_of(plan: Plan) -> Look | None:
+    """Decide how the importance of inputs is measured; None where no row is held out."""
+    table = plan.table
+    n_rows = sum(len(fold.y_test) for fold in plan.split.folds)
+    if n_rows < 2:
+        return None
+    return plan_look(
+        Inputs.of_encoder(table.encoder),
+        table.X,
+        table.y,
+        n_rows=n_rows,
+        n_classes=len(table.classes),
+        entropy=plan.seed,
+    )
+
+
+def _inspect_fit(plan: Plan, fitted: Fitted, importance: Importance | None) -> Inspection:
+    """See how inputs act in the model that is saved: those that decide most first."""
+    table, inputs = plan.table, Inputs.of_encoder(plan.table.encoder)
+    order = list(range(len(inputs)))
+    if importance is not None:
+        first = [importance.names[j] for j in importance.order]
+        order = [inputs.names.index(name) for name in first]
+    found = effects_of(
+        fitted.estimator, table.X, inputs, order=order, classes=table.classes, entropy=plan.seed
+    )
+    facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes)
+    return Inspection(plan.split.names, importance, found, facts)
+
+
+def _say_first(plan: Plan, session: Session) -> None:
+    """Say what a quick setting scores, before the fit of the model that is scored itself."""
+    sooner = _contender(plan).sooner
+    if sooner:
+        quick = Contender(plan.label, False, sooner[0].make, sooner[0].words)
+        folds = plan.split.folds
+        n_jobs = min(plan.n_jobs, len(folds))
+        with session.at_work("a quick fit first"):
+            (result,) = cross_validate([quick], folds, n_jobs=n_jobs, task=plan.table.task)
+        _say_first_scores(plan, session, result)
+
+
+def _contender(plan: Plan, fitted: Fitted | None = None) -> Contender:
+    """Return the model as folds fit it, its state in its folder.
+
+    At its quickest setting first, unless that is its own, the maximum, of fewer kernels; or from
+    what the fit to all rows has left.
+    """
+    checkpoint = None if plan.checkpoint is None else str(plan.checkpoint / "folds")
+    params = {**plan.estimator.get_params(deep=False), "checkpoint": checkpoint}
+    estimator = by_positions(type(plan.estimator)(**params), plan.table.classes)
+    is_quick = getattr(plan.estimator, "inference", None) == "map"
+    quicker = plan.entry.quicker[:1] if fitted is None and not is_quick else ()
+    nearby = None if fitted is None else fitted.estimator._left
+    return contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds, nearby)
+
+
+def _say_first_scores(plan: Plan, session: Session, result: Result) -> None:
+    """Say what a quick setting scores, of each target."""
+    if result.problem:
+        return
+    metric = find_metric(result.task.metrics, result.task.default_metric)
+    for k, name in enumerate(plan.table.targets or ("",)):
+        own = result.output(k) if name else result
+        mean, _ = own.mean_and_error(metric.name)
+        session.say(
+            "at first",
+            f"{name}{': ' * bool(name)}{metric.words} {digits3(mean)}, at a quick setting "
+            f"({own.setting}); the fit as asked for follows",
+        )
+
+
+def _score_itself(plan: Plan, fitted: Fitted, look: Look | None) -> Result:
+    (fold,) = plan.split.folds
+    task = plan.table.task
+    started = time.perf_counter()
+    held = task.answer(fitted.estimator, fold.X_test, fold.y_test, task.variance(fold.y_train))
+    seconds = fitted.seconds + time.perf_counter() - started
+    increases: tuple[Increases, ...] = ()
+    if look is not None and len(fold.y_test) > 1:
+        rows = fold.X_test, fold.y_test
+        increases = (permuted_losses(fitted.estimator, *rows, look, groups=fold.groups_test),)
+    own = fold.groups_test
+    return Result(plan.label, False, (held,), seconds, task, groups=own, increases=increases)
+
+
+def _typed(result: Result, plan: Plan) -> Exception:
+    """Return the error of a fold of the model, typed as a fit of all rows would raise it."""
+    error = result.error
+    if isinstance(error, RowsError):  # positions in the table: see `Fold.train`
+        return about_file(error, plan.table)
+    if isinstance(error, (MercerError, TimeoutError)):
+        return error
+    if isinstance(error, ValueError):
+        return DataError(f"{printable(plan.table.source)}: {error}")
+    return error or UsageError(result.problem)

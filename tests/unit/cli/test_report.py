@@ -107,7 +107,7 @@ def test_a_page_that_fails_does_not_lose_the_model(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("mercer.cli.scoring.effects_of", fail)
+    monkeypatch.setattr("mercer.cli.fit.effects_of", fail)
     out, page = tmp_path / "m.mercer", tmp_path / "r.html"
     tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "2"]
     code, said, err = run("fit", table, "--target", "label", *tiny, "--out", out, "--report", page)
