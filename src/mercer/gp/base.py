@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -367,6 +367,10 @@ class GPEstimator(KernelEstimator):
     integration: str = field(default="laplace", init=False)  # an argument of the classifier
     n_inducing: int | str | None = field(default=None, init=False)  # of the regressor
     noise: str = field(default="normal", init=False)  # likewise
+    _of_paper: ClassVar[dict[str, Any]] = {
+        "kernel": "rbf", "inference": "hmc", "prior": "paper", "n_leapfrog": 20, "step_size": 0.1,
+        "standardize": "std", "n_draws": 133, "n_warmup": 67, "n_chains": 1,
+    }  # fmt: skip
 
     @property
     def _checkpoint(self) -> Any:

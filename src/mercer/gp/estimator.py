@@ -376,18 +376,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         One chain of 200 trajectories of 20 steps of 0.1 from theta = (0, -2, ..), the first third
         dropped; prior N(-3, 3^2); predictions at the mode; mean and standard deviation.
         """
-        return cls(
-            kernel="rbf",
-            inference="hmc",
-            prior="paper",
-            predictive_mean="mode",
-            n_leapfrog=20,
-            step_size=0.1,
-            standardize="std",
-            n_draws=133,
-            n_warmup=67,
-            n_chains=1,
-        )
+        return cls(**cls._of_paper, predictive_mean="mode")
 
     @fitting()
     def fit(self, X: ArrayLike, y: ArrayLike) -> GPClassifier:

@@ -418,17 +418,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         third dropped; prior N(-3, 3^2); mean and standard deviation. Of the noise, which the
         paper's classifiers have not, start and prior are those of a weight.
         """
-        return cls(
-            kernel="rbf",
-            inference="hmc",
-            prior="paper",
-            n_leapfrog=20,
-            step_size=0.1,
-            standardize="std",
-            n_draws=133,
-            n_warmup=67,
-            n_chains=1,
-        )
+        return cls(**cls._of_paper)
 
     @fitting()
     def fit(

@@ -25,7 +25,7 @@ from mercer.spectral.class_fitting import (
     labels_of,
 )
 from mercer.spectral.prediction import LearnedKernel
-from mercer.spectral.settings import check_arguments, settings_of
+from mercer.spectral.settings import OF_PAPER, check_arguments, settings_of
 
 __all__ = ["BaNKClassifier", "FunctionClassifier"]
 
@@ -239,22 +239,7 @@ class BaNKClassifier(FunctionClassifier):
         proposals of frequencies from the prior, each with its own coefficients, one chain; mean and
         standard deviation. What the paper leaves open: as in `BaNKRegressor.paper`.
         """
-        return cls(
-            n_frequencies=384,
-            concentration=1.0,
-            sampler="joint",
-            n_leapfrog=0,
-            proposals="prior",
-            base_measure="full",
-            frequency_scale=1.0,
-            ridge_precision=0.5,
-            linear_part=False,
-            kernel_rows=None,
-            standardize="std",
-            n_draws=100,
-            n_warmup=50,
-            n_chains=1,
-        )
+        return cls(**OF_PAPER, sampler="joint", n_leapfrog=0)
 
     @fitting()
     def fit(self, X: Any, y: Any) -> BaNKClassifier:

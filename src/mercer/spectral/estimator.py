@@ -31,7 +31,7 @@ from mercer.spectral.prediction import (
     SeveralLaws,
     target_laws,
 )
-from mercer.spectral.settings import SpectralSettings, check_arguments, settings_of
+from mercer.spectral.settings import OF_PAPER, SpectralSettings, check_arguments, settings_of
 
 __all__ = ["BaNKRegressor", "FunctionRegressor"]
 
@@ -283,20 +283,7 @@ class BaNKRegressor(FunctionRegressor):
         size 1 / sqrt(d), concentration 1, noise variance ~ IG(0.1, 1e-4), 150 sweeps of which 50
         are dropped.
         """
-        return cls(
-            n_frequencies=384,
-            concentration=1.0,
-            proposals="prior",
-            base_measure="full",
-            frequency_scale=1.0,
-            ridge_precision=0.5,
-            linear_part=False,
-            kernel_rows=None,
-            standardize="std",
-            n_draws=100,
-            n_warmup=50,
-            n_chains=1,
-        )
+        return cls(**OF_PAPER)
 
     @fitting()
     def fit(self, X: Any, y: Any) -> BaNKRegressor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -473,6 +473,13 @@ def _frequencies_of(n_rows: int) -> int:
     """Frequencies by default for less than many rows."""
     return int(np.clip(math.ceil(_A_ROW * n_rows), _FEWEST, _MOST))
 
+
+#: What the paper's regressor and classifier have in common.
+OF_PAPER: Final[dict[str, Any]] = {
+    "n_frequencies": 384, "concentration": 1.0, "proposals": "prior", "base_measure": "full",
+    "frequency_scale": 1.0, "ridge_precision": 0.5, "linear_part": False, "kernel_rows": None,
+    "standardize": "std", "n_draws": 100, "n_warmup": 50, "n_chains": 1,
+}  # fmt: skip
 
 _FLOPS_A_SECOND = 3.5e10  # of the products of a sweep, by one core: see docs/scaling.md
 
