@@ -272,11 +272,14 @@ _N_SD = 8.0
 _BLOCK_ROWS = 16384
 
 
-def label_proba(draws: Draws, space: Space, labels: NDArray[np.int64], n_classes: int) -> Array:
+def label_proba(
+    draws: Draws, spaces: Sequence[Space], labels: NDArray[np.int64], n_classes: int
+) -> Array:
     """Average over draws the class that each classifier gives to a training row: (n, C).
 
-    The draws have "is_wrong", and for several classes "chosen"; for many rows neither, but the
-    coefficients of the finite features of ``space``. Labels are as recorded, 0..C-1.
+    The draws have "is_wrong", and for several classes "chosen"; for many rows neither, but
+    coefficients of the finite features of ``spaces``, one for each "model". Labels are as recorded,
+    0..C-1.
     """
     if "chosen" in draws.variables:
         chosen = draws.flat("chosen")
@@ -285,7 +288,10 @@ def label_proba(draws: Draws, space: Space, labels: NDArray[np.int64], n_classes
         p_wrong = draws.flat("is_wrong").mean(axis=0)
         p = np.where(labels == 1, 1.0 - p_wrong, p_wrong)
     else:
-        p = _second_class(space.single_precision_rows(), draws.flat("coefficients"))
+        model, g, p = draws.flat("model"), draws.flat("coefficients"), np.zeros(len(labels))
+        for j in np.unique(model):
+            own, L = model == j, spaces[j].single_precision_rows()
+            p += np.mean(own) * _second_class(L, g[own, : L.shape[1]])  # others have more features
     return np.column_stack([1.0 - p, p])
 
 
@@ -382,7 +388,8 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     draws, models = _joined([run.draws for run in runs], choice.models, options.entropy)
     lengths = tuple(run.draws.n_draws for run in runs)
     notes = dict.fromkeys(note for run in runs for note in run.notes)
-    p = label_proba(draws, models[0].space, problem.labels, problem.noise.n_classes)
+    spaces = [one.space for one in models]
+    p = label_proba(draws, spaces, problem.labels, problem.noise.n_classes)
     return FittedSphere(
         draws, p, diagnose(draws, lengths), (*notes, *choice.notes), choice.compared, models,
         choice.probability.sum(axis=1), float(choice.probability[choice.weights == 0.0].sum()),
