@@ -78,32 +78,9 @@ def _held(model: Any, X: Any, y: Any, task: Task) -> Any:
     return task.answer(model, rows, known, float("nan"))
 
 
-def _reliability(model: Any, X: Any, y: Any) -> Given:
-    came, proba = _held(model, X, y, CLASSIFICATION).judged
-    return (reliability_curve(came, proba),), {"probabilities": proba}
-
-
-def _error_coverage(model: Any, X: Any, y: Any) -> Given:
-    held = _held(model, X, y, CLASSIFICATION)
-    return (error_coverage_curve(held.y_index, held.proba),), {}
-
-
-def _predictions(model: Any, X: Any, y: Any) -> Given:
-    held = _held(model, X, y, REGRESSION)
-    return (held.y, held.mean, held.lower, held.upper), {}
-
-
-def _residuals(model: Any, X: Any, y: Any) -> Given:
-    held = _held(model, X, y, REGRESSION)
-    return (held.y, held.mean), {}
-
-
-def _interval_coverage(model: Any, X: Any, y: Any) -> Given:
-    return (interval_coverage(_held(model, X, y, REGRESSION).pit),), {}
-
-
-def _pit(model: Any, X: Any, y: Any) -> Given:
-    return (pit_histogram(_held(model, X, y, REGRESSION).pit),), {}
+def _of_held(task: Task, given: Callable[[Any], Given]) -> Callable[[Any, Any, Any], Given]:
+    """Take what a plot draws from what a model says of rows with a known target."""
+    return lambda model, X, y: given(_held(model, X, y, task))
 
 
 def _importance(model: Any, X: Any, y: Any) -> Given:
@@ -166,27 +143,11 @@ def _relevance(model: Any) -> Given:
     }
 
 
-def _label_errors(model: Any) -> Given:
-    return (model.label_error_proba_,), {}
-
-
 def _target_errors(model: Any) -> Given:
     if not hasattr(model, "target_error_proba_"):
         raise UsageError('only a regressor fitted with noise="contaminated" says which are wrong')
     laws = (model.expected_target_, model.expected_target_std_, model.target_error_proba_ > 0.5)
     return (model.recorded_, *laws), {}
-
-
-def _evidence_curve(model: Any) -> Given:
-    return (model.evidence_curve_,), {"noise_rate": model.noise_rate_}
-
-
-def _laplace_distance(model: Any, X: Any) -> Given:
-    return (model.rows_per_region(X), model.laplace_distance(X).differences), {}
-
-
-def _prequential(model: Any, window: int | None = None) -> Given:
-    return (model.log_predictive_, window), {}
 
 
 def _of_draws(model: Any, names: Sequence[str] | None = None) -> Given:
@@ -201,21 +162,34 @@ def _mercers(model: Any) -> Any:
 
 _GIVEN: Final[dict[str, Callable[..., Given]]] = {
     "effects": _effects,
-    "error_coverage": _error_coverage,
-    "evidence_curve": _evidence_curve,
+    "error_coverage": _of_held(
+        CLASSIFICATION, lambda held: ((error_coverage_curve(held.y_index, held.proba),), {})
+    ),
+    "evidence_curve": lambda model: (
+        (model.evidence_curve_,),
+        {"noise_rate": model.noise_rate_},
+    ),
     "importance": _importance,
-    "interval_coverage": _interval_coverage,
-    "label_errors": _label_errors,
-    "laplace_distance": _laplace_distance,
+    "interval_coverage": _of_held(REGRESSION, lambda held: ((interval_coverage(held.pit),), {})),
+    "label_errors": lambda model: ((model.label_error_proba_,), {}),
+    "laplace_distance": lambda model, X: (
+        (model.rows_per_region(X), model.laplace_distance(X).differences),
+        {},
+    ),
     "pair_effect": _pair_effect,
     "particles": _of_draws,
-    "pit": _pit,
-    "predictions": _predictions,
-    "prequential": _prequential,
+    "pit": _of_held(REGRESSION, lambda held: ((pit_histogram(held.pit),), {})),
+    "predictions": _of_held(
+        REGRESSION, lambda held: ((held.y, held.mean, held.lower, held.upper), {})
+    ),
+    "prequential": lambda model, window=None: ((model.log_predictive_, window), {}),
     "ranks": _of_draws,
     "relevance": _relevance,
-    "reliability": _reliability,
-    "residuals": _residuals,
+    "reliability": _of_held(
+        CLASSIFICATION,
+        lambda held: ((reliability_curve(*held.judged),), {"probabilities": held.judged[1]}),
+    ),
+    "residuals": _of_held(REGRESSION, lambda held: ((held.y, held.mean), {})),
     "target_errors": _target_errors,
     "trace": _of_draws,
 }
