@@ -84,7 +84,12 @@ def ignore_the_targets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def decide_by_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
     """Components move whatever the targets say."""
-    monkeypatch.setattr(spectral_sampler, "decide_groups", lambda _, u: np.ones(len(u), dtype=bool))
+
+    def accept_all(log_evidence, log_uniform):
+        took = np.ones(len(log_uniform), dtype=bool)
+        return took, log_evidence(took)
+
+    monkeypatch.setattr(spectral_sampler, "decide_groups", accept_all)
 
 
 def leave_the_members(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -324,12 +324,12 @@ def reduce_products(
     """
     p = len(linear_precisions)
     m = len(gram) - p - n_outputs
-    features = [*range(m), *range(m + p, len(gram))]
-    left = np.asfortranarray(gram[np.ix_(features, features)])
+    # Symmetric to the last bit: rows become the columns that LAPACK reads.
+    left = np.delete(np.delete(gram, slice(m, m + p), axis=0), slice(m, m + p), axis=1).T
     if p:
         inner = np.array(gram[m : m + p, m : m + p], order="F")
         inner[np.arange(p), np.arange(p)] += linear_precisions
-        across = np.asfortranarray(gram[np.ix_(range(m, m + p), features)])
+        across = np.delete(gram[:, m : m + p], slice(m, m + p), axis=0).T
         solved = blas.dtrsm(1.0, factorise(inner), across, lower=1)
         left = blas.dsyrk(-1.0, solved, beta=1.0, c=left, trans=1, lower=1, overwrite_c=1)
     packed, diagonal, off, tau, info = lapack.dsytrd(np.asfortranarray(left[:m, :m]), lower=1)

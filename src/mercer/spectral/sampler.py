@@ -358,11 +358,11 @@ def _eliminate(joint: Array, other: slice, is_accepted: NDArray[np.bool_], half:
 
 def decide_groups(
     log_evidence: Callable[[NDArray[np.bool_]], float], log_uniform: Array
-) -> NDArray[np.bool_]:
+) -> tuple[NDArray[np.bool_], float]:
     """Accept or reject groups of proposals in their turn, all of a group or none.
 
     ``log_evidence`` is that where some groups are accepted, in nats; ``log_uniform`` has one
-    entry for each group.
+    entry for each group. Returns what is accepted, and its log evidence.
     """
     is_accepted = np.zeros(len(log_uniform), dtype=bool)
     now = log_evidence(is_accepted)
@@ -371,7 +371,7 @@ def decide_groups(
         then = log_evidence(is_accepted)
         is_accepted[k] = level < then - now
         now = then if is_accepted[k] else now
-    return is_accepted
+    return is_accepted, now
 
 
 @dataclass(frozen=True)
@@ -666,7 +666,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             return evidence_of_choice(model, gram, products, took, precisions)
 
         log_uniform = np.log(rng.random(mixture.n_components))
-        is_accepted = decide_groups(log_evidence, log_uniform)
+        is_accepted, now = decide_groups(log_evidence, log_uniform)
         took = is_accepted[carried.groups]
         gram = np.asarray(select(gram, products.among, products.across, took))
         mixture, W = carried.decided(mixture, W, is_accepted)
@@ -674,7 +674,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             return mixture, W, gram
         carried = self.mixture.propose_scale(rng, mixture, W)
         other = rows.gram(carried.frequencies)
-        now, then = (evidence_of_products(model, each, precisions) for each in (gram, other))
+        then = evidence_of_products(model, other, precisions)
         if math.log(1.0 - rng.random()) < then - now + carried.log_ratio:
             mixture, W = carried.decided(mixture, W, np.ones(1, dtype=bool))
             gram = other
