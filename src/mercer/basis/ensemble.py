@@ -145,14 +145,17 @@ class Surprises:
 
     def sets_aside(self, *, is_surprising: bool) -> bool:
         """Whether the next row is set aside: it is surprising, and there is no change."""
+        if not is_surprising:
+            return False
         run = int(self.last[1 - _RUN :].sum()) + 1
-        return is_surprising and run < _RUN and int(self.last[1:].sum()) + 1 < _MOST
+        return run < _RUN and int(self.last[1:].sum()) + 1 < _MOST
 
     def after(self, *, is_surprising: bool) -> Surprises:
         """Return those after one more row."""
-        last = np.append(self.last[1:], np.int64(is_surprising))
+        last = np.empty_like(self.last)
+        last[:-1], last[-1] = self.last[1:], is_surprising
         aside = self.sets_aside(is_surprising=is_surprising)
-        return replace(self, n_met=self.n_met + 1, n_set_aside=self.n_set_aside + aside, last=last)
+        return Surprises(self.n_met + 1, self.n_set_aside + aside, last)
 
 
 def contamination(surprises: Surprises) -> Contamination:

@@ -33,7 +33,7 @@ delta^2 / sigma^2 ``scale``, W ``log_weight``.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -112,6 +112,13 @@ class State:
     n_ancestors: int  # distinct ancestors of the particles after the last fifty rows
 
 
+def _changed(state: State, **values: Any) -> State:
+    """Return a state with other fields, as `dataclasses.replace` in a sixth of its time."""
+    new = object.__new__(State)
+    vars(new).update(vars(state), **values)
+    return new
+
+
 def copied(state: State) -> State:
     """Return a state that shares no array with this one."""
     values = {}
@@ -143,7 +150,7 @@ def with_room(state: State, n_rows: int, n_candidates: int, n_mean: int) -> Stat
     C = n_mean + n_candidates
     statistics, rows = state.statistics, state.rows
     n_old = 0 if state.old.gram.shape[1] == 0 else C
-    return replace(
+    return _changed(
         state,
         statistics=statistics._replace(
             gram=_grown(statistics.gram, 0, C, C), moment=_grown(statistics.moment, 0, C)
@@ -216,7 +223,7 @@ def admit(state: State, grid: LengthScaleGrid, slot: int, x: Array, weights: Arr
         gram[level, column, : m + r] = cross
         gram[level, : m + r, column] = cross
         moment[level, column] = of_target
-    return replace(state, statistics=state.statistics._replace(n_candidates=r))
+    return _changed(state, statistics=state.statistics._replace(n_candidates=r))
 
 
 def _projection(
@@ -385,7 +392,7 @@ class Filter:
         sums = sums._replace(square=sums.square * factor, n_rows=sums.n_rows * factor)
         log_size = self.sets.log_size(sums.n_candidates)
         gain = discount(sums, self.prior, log_size, state.particles)
-        return replace(
+        return _changed(
             state,
             statistics=sums,
             n_discounts=state.n_discounts + n_rows,
@@ -401,7 +408,7 @@ class Filter:
         particles = state.particles
         particles.log_weight[:] += step[particles.level // grid.n_widths]
         gain = float(normalise(particles.log_weight))
-        return replace(state, log_evidence=state.log_evidence + gain), gain
+        return _changed(state, log_evidence=state.log_evidence + gain), gain
 
     def _weighed(self, state: State, x: Array, y: float) -> tuple[State, Seen]:
         """Weigh by the density of a row, take it into the factors, and keep it in the buffer."""
@@ -423,7 +430,7 @@ class Filter:
         degrees = math.inf
         if not self.prior.is_sampled:
             degrees = 2.0 * self.prior.noise_shape + n_before
-        new = replace(
+        new = _changed(
             state,
             n_pending=state.n_pending + 1,
             n_seen=state.n_seen + 1,
@@ -445,7 +452,7 @@ class Filter:
         """Add the row that the next one overwrites to those that have left."""
         if state.old.gram.shape[1] == 0:
             gram = np.zeros_like(state.statistics.gram)
-            state = replace(state, old=Sums(gram, np.zeros_like(state.statistics.moment)))
+            state = _changed(state, old=Sums(gram, np.zeros_like(state.statistics.moment)))
         if state.n_leaving == len(state.leaving_y):
             state = _flushed_old(state)
         rows, n = state.rows, state.statistics.n_candidates
@@ -456,7 +463,7 @@ class Filter:
         root = self.retention ** (0.5 * float(state.n_discounts - rows.age[position]))
         row *= root
         state.leaving_y[state.n_leaving] = root * rows.y[position]
-        return replace(state, n_leaving=state.n_leaving + 1)
+        return _changed(state, n_leaving=state.n_leaving + 1)
 
     def _offered(self, rng: np.random.Generator, state: State, slot: int, x: Array) -> State:
         """Let the last row's input be a candidate, in the place of another if there is none."""
@@ -479,7 +486,7 @@ class Filter:
             rng, state.statistics, self.prior, self.sets.log_size(r), self.sets.log_size(r + 1),
             column, state.particles,
         )  # fmt: skip
-        return replace(state, log_evidence=log_evidence)
+        return _changed(state, log_evidence=log_evidence)
 
     def _moved(self, rng: np.random.Generator, state: State) -> State:
         fraction = self.schedule.fraction(state.n_seen)
@@ -496,7 +503,7 @@ class Filter:
             return state
         n_ancestors = len(np.unique(state.particles.ancestor))
         state.particles.ancestor[:] = np.arange(self.n_particles)
-        return replace(state, n_ancestors=n_ancestors)
+        return _changed(state, n_ancestors=n_ancestors)
 
     def _with_near_levels(self, state: State) -> State:
         """Have the sums of all levels that particles may propose; now and then leave the others."""
@@ -534,7 +541,7 @@ def _drawn_anew(rng: np.random.Generator, state: State, ess: float, scheme: str)
     particles = taken(state.particles, resample(rng, np.exp(log_weight), scheme))
     particles.log_weight[:] = -math.log(n)
     variance = state.evidence_variance + 1.0 / ess - 1.0 / n
-    return replace(state, particles=particles, evidence_variance=variance)
+    return _changed(state, particles=particles, evidence_variance=variance)
 
 
 def flushed(state: State) -> State:
@@ -548,7 +555,7 @@ def flushed(state: State) -> State:
     )  # fmt: skip
     square = sums.square + float(state.pending_y[:n] @ state.pending_y[:n])
     sums = sums._replace(square=square, n_rows=sums.n_rows + n)
-    return replace(state, statistics=sums, n_pending=0)
+    return _changed(state, statistics=sums, n_pending=0)
 
 
 def _flushed_old(state: State) -> State:
@@ -557,7 +564,7 @@ def _flushed_old(state: State) -> State:
     if n == 0:
         return state
     add_rows(state.old.gram, state.old.moment, state.leaving[:n], state.leaving_y[:n])
-    return replace(state, n_leaving=0)
+    return _changed(state, n_leaving=0)
 
 
 # Algorithm 1 as it is printed: for study, since its weights are biased.
@@ -618,7 +625,7 @@ class PrintedFilter:
         gain = printed_step(
             rng, state.statistics, self.prior, log_size, _CHANGES, state.particles
         )  # eq. (9)
-        return replace(state, log_evidence=state.log_evidence + gain), seen
+        return _changed(state, log_evidence=state.log_evidence + gain), seen
 
     @property
     def _rows(self) -> Filter:
