@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,25 @@ def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standa
 
     A `MercerWarning` names the columns that are constant.
     """
+    return fit_in_parts([X], method, names)
+
+
+def fit_in_parts(parts: Iterable[Array], method: object, names: tuple[str, ...]) -> Standardizer:
+    """Learn it from some columns after others, two at least: one has sums in another order."""
+    learned, first = [], 0
+    for X in parts:
+        learned.append(_learned(X, method, names[first : first + X.shape[1]]))
+        first += X.shape[1]
+    found = Standardizer(*map(np.concatenate, zip(*map(_fields, learned), strict=True)))
+    _warn_constant(found.scale == 0.0, names)
+    return found
+
+
+def _fields(one: Standardizer) -> tuple[Array, ...]:
+    return tuple(getattr(one, each.name) for each in fields(one))
+
+
+def _learned(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
     d = X.shape[1]
     if method is False:
         return _unchanged(X, names)
@@ -140,7 +160,6 @@ def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standa
     too_large = ~(np.isfinite(mean) & np.isfinite(std))
     _check_range(too_large, names)
     is_constant = np.ptp(X, axis=0) == 0.0
-    _warn_constant(is_constant, names)
     median, iqr = _quartiles(X)
     is_robust = _robust_columns(method, std, iqr)
     kind = np.where(is_robust, _ROBUST, _PLAIN)
@@ -155,7 +174,6 @@ def _unchanged(X: Array, names: tuple[str, ...]) -> Standardizer:
     lowest, highest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     _check_range(np.maximum(np.abs(lowest), np.abs(highest)) > _LARGEST_RAW, names)
     is_constant = lowest == highest
-    _warn_constant(is_constant, names)
     return replace(identity(len(lowest)), scale=np.where(is_constant, 0.0, 1.0))
 
 

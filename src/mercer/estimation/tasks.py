@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,12 @@ from mercer.posterior.evaluation import (
 )
 from mercer.posterior.scores import CLASSIFICATION_METRICS, REGRESSION_METRICS, Metric
 
+if TYPE_CHECKING:
+    from mercer.data.source import RowSource
+
 #: Rows that a regressor predicts at a time: it holds a number for each of them and each draw.
 BLOCK: Final = 1000
+_BLOCK_ROWS = 16384  # of a target that is read
 
 Array = NDArray[np.float64]
 
@@ -213,3 +217,21 @@ def classes_of(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
         return np.asarray(model.classes_)
     whole = values.astype(np.int64)
     return whole if np.array_equal(whole, values) else values
+
+
+def classes_of_rows(model: Any, rows: RowSource) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Labels of rows on a disk, the target last, and each row's position among them: one pass.
+
+    A `DataError` if there is one class only, or a number that is not whole.
+    """
+    parts = [block[:, -1].copy() for block in rows.blocks(_BLOCK_ROWS)]
+    values, labels = np.unique(np.concatenate(parts), return_inverse=True)
+    refuse_fractions(values, rows)
+    return classes_of(model, values), labels.astype(np.int64)
+
+
+def refuse_fractions(values: Iterable[float], rows: RowSource) -> None:
+    """Raise a `DataError` for the first value of a target on a disk that is no class."""
+    if part := next((value for value in values if not float(value).is_integer()), None):
+        where = f"{rows.name}: target {rows.names[-1]!r}"
+        raise DataError(f"{where}: {part:g} is not a whole number, so no class")

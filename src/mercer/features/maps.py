@@ -290,7 +290,7 @@ def choose_landmarks(
     if method not in METHODS:
         raise UsageError(f"no method {method!r}; there is: {', '.join(METHODS)}")
     if n_landmarks >= len(X):
-        return X.copy()
+        return np.array(X[:])
     if method == "uniform":
         chosen = rng.choice(len(X), n_landmarks, replace=False)
     else:

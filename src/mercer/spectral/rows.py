@@ -20,6 +20,7 @@ from scipy.linalg import blas
 from mercer.data.source import RowSource, take_rows
 from mercer.errors import DataError, RowsError
 from mercer.estimation.standardize import Standardizer
+from mercer.estimation.tasks import refuse_fractions
 from mercer.features.device import Device, check_device, feature_products
 from mercer.features.products import Products, fill_features, symmetric
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, plus
@@ -764,9 +765,7 @@ class _Stored(Table):
     def labels(self, most: int) -> tuple[Array, NDArray[np.int64]]:
         found = self.source.count(self.source.names[-1], most)
         _check_few(len(found), most)
-        if part := next((value for value in found if not float(value).is_integer()), None):
-            where = f"{self.source.name}: target {self.source.names[-1]!r}"
-            raise DataError(f"{where}: {part:g} is not a whole number, so no class")
+        refuse_fractions(found, self.source)
         return np.array(list(found)), np.array(list(found.values()))
 
     def targets(self, chosen: NDArray[np.int64]) -> Array:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.csv_cache import cache_folder, in_folder
+from mercer.data.source import RowSource
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import check_choice, check_common, check_count, fitting, run_options
-from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer, identity
+from mercer.estimation.standardize import METHODS, Standardizer, fit_in_parts, identity
+from mercer.estimation.tasks import classes_of_rows
 from mercer.likelihoods.label_noise import (
     Confusion,
     LabelNoise,
@@ -50,7 +54,8 @@ from mercer.sphere.fitting import (
 from mercer.sphere.prediction import PosteriorSample, finite_log_score, recorded_probability, votes
 from mercer.sphere.sampler import MOVES
 from mercer.sphere.saved import parts_of, restore
-from mercer.sphere.selection import SpaceArguments, make_candidates
+from mercer.sphere.selection import Candidate, SpaceArguments, make_candidates
+from mercer.sphere.space import FeatureSpace, StoredInputs, some_columns
 
 __all__ = [
     "LEARN",
@@ -518,40 +523,106 @@ class KernelGibbsClassifier(SampleClassifier):
         )
 
     @fitting()
-    def fit(self, X: ArrayLike, y: ArrayLike) -> KernelGibbsClassifier:
+    def fit(self, X: Any, y: Any) -> KernelGibbsClassifier:
         """Draw classifiers from their posterior.
 
         Parameters
         ----------
-        X : array or frame of shape (n, d)
-            Inputs: finite numbers; a Gram matrix of shape (n, n) for kernel="precomputed".
-        y : array of shape (n,)
-            Labels of two or more classes.
+        X : array or frame of shape (n, d), or RowSource
+            Inputs: finite numbers; a Gram matrix of shape (n, n) for kernel="precomputed". Of what
+            `mercer.data.open` gives, up to 5000 rows are read; more, of two classes and with a
+            ``rank`` or a linear kernel, become a file of features in the cache folder.
+        y : array of shape (n,), or str
+            Labels of two or more classes; with a RowSource, the name of their column in it.
         """
         started = time.monotonic()
         noise, space = self._check_arguments()
         self._forget()
+        inputs: Array | RowSource
+        if isinstance(X, RowSource):
+            inputs, labels = self._stored_rows(X, y, space)
+        else:
+            inputs, labels = self._rows_in_memory(X, y)
+        self.feature_labels_ = self._labels()
+        are_many = isinstance(inputs, RowSource) and len(labels) > LARGEST_WHOLE
+        with _scratch() if are_many else nullcontext() as folder:
+            Xs = self._standardize(inputs, space, folder)
+            options = run_options(self, _digest(Xs, labels), started)
+            problem, notes = self._problem(Xs, labels, noise, space, options.entropy)
+            self._set_fitted(fit_sphere(problem, options), labels, notes)
+        self._warn_of_convergence()
+        return self
+
+    def _rows_in_memory(self, X: Any, y: Any) -> tuple[Array, NDArray[np.int64]]:
+        """Check inputs and labels, and learn the classes."""
         # Many rows in single precision stay in it: they are never squared into a Gram matrix.
         shape = getattr(X, "shape", (0, 0))
         is_many = len(shape) == 2 and shape[0] > LARGEST_WHOLE
         dtype = [np.float64, np.float32] if is_many else np.float64
         X, y = self._training_data(X, y, dtype=dtype, ensure_min_samples=2)
-        X, y = np.asarray(X), np.asarray(y)
-        self.classes_, labels = encode_classes(y)
-        self.feature_labels_ = self._labels()
+        self.classes_, labels = encode_classes(np.asarray(y))
+        return np.asarray(X), labels
+
+    def _stored_rows(
+        self, X: RowSource, y: Any, space: SpaceArguments
+    ) -> tuple[RowSource, NDArray[np.int64]]:
+        """Check rows on a disk, the target last, and learn the classes."""
+        from mercer.data.dask import ClusterRows
+        from mercer.estimation.table_encoder import given_rows
+
+        name = type(self).__name__
+        if isinstance(X, ClusterRows):
+            raise UsageError(
+                f"{name} draws in this process, not on the workers of a cluster: open the rows "
+                "without engine, or learn from them with BaNKClassifier"
+            )
+        if space.is_precomputed:
+            raise UsageError(
+                "kernel='precomputed' takes a Gram matrix in memory, no rows of a disk"
+            )
+        rows = given_rows(self, X, y)
+        assert rows is not None
+        self.classes_, labels = classes_of_rows(self, rows)
+        if rows.n_rows > LARGEST_WHOLE and len(self.classes_) > 2:
+            raise UsageError(
+                f"{name} tells more than two classes of more than {LARGEST_WHOLE} rows apart in "
+                f"memory only: there are {len(self.classes_)} classes; give arrays, or learn from "
+                "some of the rows"
+            )
+        return rows, labels
+
+    def _standardize(
+        self, X: Array | RowSource, space: SpaceArguments, folder: Path | None
+    ) -> Array | StoredInputs:
+        """Learn the standardisation, and apply it; of many rows on a disk as they are read."""
+        if isinstance(X, RowSource) and folder is None:
+            X = X.take(np.arange(X.n_rows))[:, :-1].copy()
         method = False if self.standardize == "auto" and space.is_callable else self.standardize
         if space.is_precomputed:  # a constant column says something there
-            self.standardizer_ = identity(X.shape[1])
+            self.standardizer_ = identity(len(self.feature_labels_))
         else:
-            self.standardizer_ = fit_standardizer(X, method, self.feature_labels_)
+            parts = some_columns(X) if isinstance(X, RowSource) else [X]
+            self.standardizer_ = fit_in_parts(parts, method, self.feature_labels_)
+        if isinstance(X, RowSource):
+            assert folder is not None
+            return StoredInputs(X, self.standardizer_, folder)
         is_unchanged = method is False and bool(self.standardizer_.scale.all())
-        is_kept = space.is_precomputed or (is_many and is_unchanged)
-        Xs = X if is_kept else _transformed(self.standardizer_, X)
+        is_kept = space.is_precomputed or (len(X) > LARGEST_WHOLE and is_unchanged)
+        return X if is_kept else _transformed(self.standardizer_, X)
+
+    def _problem(
+        self,
+        Xs: Array | StoredInputs,
+        labels: NDArray[np.int64],
+        noise: NoiseArgument,
+        space: SpaceArguments,
+        entropy: int,
+    ) -> tuple[Problem, tuple[str, ...]]:
+        """List candidates and costs of errors, and what a user should be told."""
         costs = noise.costs(labels, self.classes_)
-        options = run_options(self, digest_arrays(Xs, labels), started)
         check_sampler(self.sampler, costs)
         with one_blas_thread() if len(Xs) < _ONE_THREAD else nullcontext():
-            candidates, notes = make_candidates(space, Xs, stream(options.entropy, "rows", 2))
+            candidates, notes = make_candidates(space, Xs, stream(entropy, "rows", 2))
         is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
         noise_of = noise.for_comparison(costs) if is_compared else None
         by_class: LabelNoise | None = None
@@ -564,9 +635,7 @@ class KernelGibbsClassifier(SampleClassifier):
         problem = Problem(
             candidates, labels, costs, noise_of, self.sampler, self.row_names_, by_class
         )
-        self._set_fitted(fit_sphere(problem, options), labels, notes)
-        self._warn_of_convergence()
-        return self
+        return problem, notes
 
     def _to_parts(self) -> ModelParts:
         return parts_of(self)
@@ -605,7 +674,7 @@ class KernelGibbsClassifier(SampleClassifier):
     ) -> None:
         draws = fitted.draws
         self.posterior_, self.diagnostics_ = draws, fitted.diagnostics
-        self._sample = PosteriorSample.of(fitted.models, draws)
+        self._sample = PosteriorSample.of(tuple(map(_without_files, fitted.models)), draws)
         self.compared_: Table = comparison_table(fitted)
         self.notes_ = (*notes, *fitted.notes, *say_comparison(fitted))
         curve = evidence_curve(fitted)
@@ -620,6 +689,11 @@ class KernelGibbsClassifier(SampleClassifier):
         self.bayes_point_ = self._sample.bayes_point
 
 
+def _digest(X: Array | StoredInputs, labels: NDArray[np.int64]) -> str:
+    """What tells the training data from others."""
+    return X.rows.digest() if isinstance(X, StoredInputs) else digest_arrays(X, labels)
+
+
 def _transformed(standardizer: Standardizer, X: Array) -> Array:
     """Standardise rows block by block, so that many rows in single precision stay in it."""
     Z = np.empty_like(X)
@@ -627,3 +701,21 @@ def _transformed(standardizer: Standardizer, X: Array) -> Array:
         rows = slice(begin, begin + _BLOCK_ROWS)
         Z[rows] = standardizer.transform(X[rows])
     return Z
+
+
+def _without_files(model: Candidate) -> Candidate:
+    """A model that holds no rows on a disk: predictions need none."""
+    space = model.space
+    if isinstance(space, FeatureSpace) and isinstance(space.X, StoredInputs):
+        space = replace(space, X=np.empty((0, space.X.shape[1])))
+    return replace(model, space=space)
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """Make a folder in the cache for the time of a fit."""
+    with (
+        in_folder(cache_folder()),
+        TemporaryDirectory(prefix="fit-", dir=cache_folder(), ignore_cleanup_errors=True) as folder,
+    ):
+        yield Path(folder)

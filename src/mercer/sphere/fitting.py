@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +63,7 @@ from mercer.sphere.several import (
 )
 from mercer.sphere.several import default_moves as default_several_moves
 from mercer.sphere.several import first_moves as first_several_moves
-from mercer.sphere.space import Design, Space
+from mercer.sphere.space import Design, FeatureSpace, Space, StoredInputs
 from mercer.sphere.tempering import TemperedSampler, keep_nothing
 
 # The sampler of a model, by the number of classes and rows, and what a draw of it keeps.
@@ -219,8 +220,7 @@ def _screened(
     rows: NDArray[np.int64],
     n_warmup: int,
 ) -> Chains:
-    L = space.single_precision_rows()
-    np.multiply(L, np.where(labels == 1, np.float32(1.0), np.float32(-1.0))[:, np.newaxis], out=L)
+    L = _signed_in_single_precision(space, labels)
     start = LinearStart(L)
     guess = start(np.random.default_rng(0))
     chain = ScreenedSampler(
@@ -228,6 +228,27 @@ def _screened(
         _ScreenedRecorder(L[rows].astype(np.float64), _lengths(L[rows])),
     )  # fmt: skip
     return Chains(chain, ScreenedAdaptation(n_warmup))
+
+
+def _signed_in_single_precision(space: Space, labels: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Rows of the feature space, labels multiplied in: in a file where the inputs are in files."""
+
+    def signed() -> Iterator[NDArray[np.float32]]:
+        begin = 0
+        for block in space.single_precision_blocks():
+            own = labels[begin : begin + len(block), np.newaxis] == 1
+            yield block * np.where(own, np.float32(1.0), np.float32(-1.0))
+            begin += len(block)
+
+    if isinstance(space, FeatureSpace) and isinstance(space.X, StoredInputs):
+        return space.X.kept(signed())
+    blocks = signed()
+    first, begin = next(blocks), 0
+    L = np.empty((len(labels), first.shape[1]), np.float32)
+    for block in itertools.chain([first], blocks):
+        L[begin : begin + len(block)] = block
+        begin += len(block)
+    return L
 
 
 @dataclass(frozen=True)
@@ -269,7 +290,6 @@ class _ScreenedRecorder:
 
 # Rows whose |mean f| is above so many standard deviations are on that side in every draw.
 _N_SD = 8.0
-_BLOCK_ROWS = 16384
 
 
 def label_proba(
@@ -290,27 +310,28 @@ def label_proba(
     else:
         model, g, p = draws.flat("model"), draws.flat("coefficients"), np.zeros(len(labels))
         for j in np.unique(model):
-            own, L = model == j, spaces[j].single_precision_rows()
-            p += np.mean(own) * _second_class(L, g[own, : L.shape[1]])  # others have more features
+            own = model == j
+            p += np.mean(own) * _second_class(spaces[j].single_precision_blocks(), g[own])
     return np.column_stack([1.0 - p, p])
 
 
-def _second_class(L: NDArray[np.float32], g: Array) -> Array:
+def _second_class(rows: Iterator[NDArray[np.float32]], g: Array) -> Array:
     """Share of draws with f > 0; rows far from the boundary are decided by their mean."""
+    first = next(rows)
+    g = g[:, : first.shape[1]]  # filled up where other models have more features
     mean, deviations = g.mean(axis=0), g - g.mean(axis=0)
     widths = np.linalg.cholesky(
         deviations.T @ deviations / len(g) + 1e-12 * np.eye(g.shape[1]) * np.mean(deviations**2)
     ).astype(np.float32)
-    centre, p = mean.astype(np.float32), np.empty(len(L))
-    for begin in range(0, len(L), _BLOCK_ROWS):
-        block = L[begin : begin + _BLOCK_ROWS]
+    centre, shares = mean.astype(np.float32), []
+    for block in itertools.chain([first], rows):
         f = block @ centre
         sd = np.sqrt(((block @ widths) ** 2).sum(axis=1))
         own = (f > 0.0).astype(np.float64)
         near = np.flatnonzero(np.abs(f) < _N_SD * sd)
         own[near] = ((block[near].astype(np.float64) @ g.T) > 0.0).mean(axis=1)
-        p[begin : begin + len(block)] = own
-    return p
+        shares.append(own)
+    return np.concatenate(shares)
 
 
 _MONITORED_ROWS = 20

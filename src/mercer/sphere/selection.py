@@ -12,7 +12,7 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from mercer.sphere.space import (
     FiniteFeatures,
     KernelSpace,
     Space,
+    StoredInputs,
     fit_covariance,
     kernel_parameters,
     median_distance,
@@ -550,7 +551,7 @@ def _check_scale(
 
 
 def make_candidates(
-    arguments: SpaceArguments, X: Array, rng: np.random.Generator
+    arguments: SpaceArguments, X: Array | StoredInputs, rng: np.random.Generator
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     """List the models that the checked arguments leave open, and what a user should be told.
 
@@ -565,6 +566,7 @@ def make_candidates(
             f"{len(X)} rows need matrices of {8e-9 * len(X) ** 2:.1f} GB each; set rank=512 (or "
             "another number of features), or kernel='linear'"
         )
+    assert isinstance(X, np.ndarray)
     nuggets = _NUGGETS if arguments.nugget == LEARN else (float(arguments.nugget),)
     candidates: list[Candidate] = []
     for name, kernel in _kernels(arguments):
@@ -587,7 +589,7 @@ def _is_linear(arguments: SpaceArguments) -> bool:
 
 
 def _finite(
-    arguments: SpaceArguments, X: Array, constant: float, rng: np.random.Generator
+    arguments: SpaceArguments, X: Array | StoredInputs, constant: float, rng: np.random.Generator
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     if arguments.nugget != LEARN and arguments.nugget != 0.0:
         raise UsageError("rank and a nugget exclude each other: a nugget makes every row a feature")
@@ -604,7 +606,7 @@ def _finite(
         if arguments.approximation == "fourier":
             mapped = draw_fourier(rng, kernel, theta, X.shape[1], max(arguments.rank // 2, 1))
         else:
-            mapped = fit_nystroem(rng, X, kernel, theta, arguments.rank)
+            mapped = fit_nystroem(rng, cast(Array, X), kernel, theta, arguments.rank)
         space = FeatureSpace(FiniteFeatures.fitted(mapped, X, constant), X)
         candidates.append(Candidate(name, lengthscale, 0.0, space))
     return tuple(candidates), notes
@@ -630,7 +632,9 @@ def _name(kernel: Kernel | Callable[..., Any]) -> str:
     return str(getattr(kernel, "__name__", type(kernel).__name__))
 
 
-def _lengthscales(arguments: SpaceArguments, kernel: Any, X: Array) -> list[float | None]:
+def _lengthscales(
+    arguments: SpaceArguments, kernel: Any, X: Array | StoredInputs
+) -> list[float | None]:
     has_lengthscale = isinstance(kernel, Kernel) and any(
         each.kind == "weight" for each in kernel.parameters()
     )
@@ -639,5 +643,6 @@ def _lengthscales(arguments: SpaceArguments, kernel: Any, X: Array) -> list[floa
     if arguments.lengthscale == MEDIAN:
         return [median_distance(X)]
     if arguments.lengthscale == LEARN:
-        return [factor * median_distance(X) for factor in _LENGTHSCALES]
+        median = median_distance(X)
+        return [factor * median for factor in _LENGTHSCALES]
     return [float(arguments.lengthscale)]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from mercer.errors import DataError
+from mercer.data.source import RowSource
+from mercer.errors import DataError, StorageError
+from mercer.estimation.standardize import Standardizer
 from mercer.features.maps import FeatureMap
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.label_noise import walls_of
@@ -104,7 +109,7 @@ def fit_covariance(
     return Covariance(kernel, theta, scale, constant)
 
 
-def kernel_parameters(kernel: Kernel, lengthscale: float | None, X: Array) -> Array:
+def kernel_parameters(kernel: Kernel, lengthscale: float | None, X: Array | StoredInputs) -> Array:
     """Log parameters: one length scale for all inputs; parts of a sum with equal mean variances."""
     n_inputs = X.shape[1]
     kinds = np.repeat(
@@ -119,7 +124,7 @@ def kernel_parameters(kernel: Kernel, lengthscale: float | None, X: Array) -> Ar
     for k in range(len(parts) if len(parts) > 1 else 0):
         alone = theta.copy()
         alone[np.delete(variances, k)] = _NO_VARIANCE
-        parts[k] = kernel.diagonal(alone, X).mean()
+        parts[k] = np.concatenate([kernel.diagonal(alone, some) for some in blocks_of(X)]).mean()
     theta[variances] = -np.log(np.where(parts > 0.0, parts, 1.0))
     return theta
 
@@ -136,7 +141,7 @@ def precomputed(G: Array) -> Covariance:
     return Covariance(None, np.empty(0), scale, 0.0)
 
 
-def median_distance(X: Array) -> float:
+def median_distance(X: Array | StoredInputs) -> float:
     """Median of the distances between rows, evenly spaced ones where there are many; 1 if 0."""
     positions = np.linspace(0, len(X) - 1, min(len(X), _MEDIAN_ROWS)).round().astype(int)
     distances = pdist(X[positions])
@@ -175,7 +180,9 @@ class FiniteFeatures:
         return np.ascontiguousarray(Phi)
 
     @classmethod
-    def fitted(cls, feature_map: FeatureMap | None, X: Array, constant: float) -> FiniteFeatures:
+    def fitted(
+        cls, feature_map: FeatureMap | None, X: Array | StoredInputs, constant: float
+    ) -> FiniteFeatures:
         """Scale to the training rows X: their mean squared norm becomes 1, the constant aside.
 
         Of many rows some, evenly spaced, are enough.
@@ -260,6 +267,78 @@ _BLOCK_NUMBERS = 4_000_000
 _LEFT_OUT, _LEAST_LEFT_OUT = 0.01, 1e-6
 # Rows whose features are made at a time.
 _BLOCK_ROWS = 16384
+# Numbers of rows on a disk that are looked at together: 64 MiB.
+_CELLS = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class StoredInputs:
+    """Standardised inputs of rows on a disk, looked at as an array of them would be.
+
+    The last column of ``rows`` is the target. What has a row for each of them is written into
+    ``folder``.
+    """
+
+    rows: RowSource
+    standardizer: Standardizer
+    folder: Path
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and inputs."""
+        return self.rows.n_rows, self.rows.n_columns - 1
+
+    def __len__(self) -> int:
+        return self.rows.n_rows
+
+    def __getitem__(self, chosen: slice | NDArray[np.int64]) -> Array:
+        """Read some rows, whose positions ascend."""
+        positions = np.arange(len(self))[chosen]
+        return self.standardizer.transform(self.rows.take(positions)[:, :-1])
+
+    def blocks(self) -> Iterator[Array]:
+        """Read all rows, some at a time."""
+        for block in self.rows.blocks(_BLOCK_ROWS):
+            yield self.standardizer.transform(block[:, :-1])
+
+    def kept(self, blocks: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Write blocks of an array of as many rows into the one file of the folder, and map it."""
+        for old in self.folder.iterdir():
+            with suppress(OSError):  # still mapped, where systems mind
+                old.unlink()
+        width = 0
+        try:
+            with NamedTemporaryFile(dir=self.folder, delete=False) as file:
+                for block in blocks:
+                    file.write(block.data)
+                    width = block.shape[1]
+        except OSError as error:
+            raise StorageError(
+                f"{self.folder}: the features of {len(self)} rows, 4 bytes each, cannot be written "
+                f"({error.strerror}); make room, or name another place by XDG_CACHE_HOME"
+            ) from None
+        return np.asarray(np.memmap(file.name, np.float32, "r", shape=(len(self), width)))
+
+
+def some_columns(rows: RowSource) -> Iterator[Array]:
+    """Read all rows, two columns or more at a time, but for the last one, the target."""
+    d, width = rows.n_columns - 1, max(2, _CELLS // rows.n_rows)
+    ends = [*range(width, d - 1, width), d]
+    for first, last in zip([0, *ends], ends, strict=False):
+        some, begin = np.empty((rows.n_rows, last - first)), 0
+        for block in rows.blocks(_BLOCK_ROWS):
+            some[begin : begin + len(block)] = block[:, first:last]
+            begin += len(block)
+        yield some
+
+
+def blocks_of(X: NDArray[Any] | StoredInputs) -> Iterator[NDArray[Any]]:
+    """Yield the rows of X, some at a time."""
+    if isinstance(X, StoredInputs):
+        yield from X.blocks()
+        return
+    for begin in range(0, len(X), _BLOCK_ROWS):
+        yield X[begin : begin + _BLOCK_ROWS]
 
 
 class Space(ABC):
@@ -270,8 +349,8 @@ class Space(ABC):
         """Rows of the feature space."""
 
     @abstractmethod
-    def single_precision_rows(self) -> NDArray[np.float32]:
-        """Rows of the feature space for many rows: half the memory."""
+    def single_precision_blocks(self) -> Iterator[NDArray[np.float32]]:
+        """Yield the rows of the feature space, some at a time and in half the memory."""
 
     @abstractmethod
     def smooth_rows(self) -> tuple[Array, Array]:
@@ -342,9 +421,9 @@ class KernelSpace(Space):
         """Rows L with L L' = G + nugget I."""
         return self.spectrum.design(self.nugget)
 
-    def single_precision_rows(self) -> NDArray[np.float32]:
+    def single_precision_blocks(self) -> Iterator[NDArray[np.float32]]:
         """The same, rounded."""
-        return self.design().L.astype(np.float32)
+        return blocks_of(self.design().L.astype(np.float32))
 
     def smooth_rows(self) -> tuple[Array, Array]:
         """Principal components of the Gram matrix; the nugget and the others are left out."""
@@ -401,22 +480,16 @@ class FeatureSpace(Space):
     """
 
     features: Callable[[Array], Array]
-    X: Array
+    X: Array | StoredInputs
 
     def design(self) -> Design:
         """The features of the training rows."""
-        return design_from_features(self.features(self.X))
+        return design_from_features(self.features(self.X[:]))
 
-    def single_precision_rows(self) -> NDArray[np.float32]:
-        """The features, block by block."""
-        L: NDArray[np.float32] | None = None
-        for begin in range(0, len(self.X), _BLOCK_ROWS):
-            Phi = self.features(self.X[begin : begin + _BLOCK_ROWS].astype(np.float64))
-            if L is None:
-                L = np.empty((len(self.X), Phi.shape[1]), np.float32)
-            L[begin : begin + len(Phi)] = Phi
-        assert L is not None
-        return L
+    def single_precision_blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The features, rounded."""
+        for block in blocks_of(self.X):
+            yield self.features(block.astype(np.float64)).astype(np.float32)
 
     def smooth_rows(self) -> tuple[Array, Array]:
         """The features, and nothing besides."""

@@ -114,6 +114,8 @@ def test_some_rows_and_single_precision(space, monkeypatch: pytest.MonkeyPatch) 
     some = space.among(rows).design().L
     np.testing.assert_allclose(some @ some.T, (L @ L.T)[np.ix_(rows, rows)], atol=1e-9)
     monkeypatch.setattr(module, "_BLOCK_ROWS", 3)
-    single = space.single_precision_rows()
+    blocks = list(space.single_precision_blocks())
+    assert [len(block) for block in blocks] == [3, 3, 3, 1]
+    single = np.concatenate(blocks)
     assert single.dtype == np.float32
     np.testing.assert_array_equal(single, L.astype(np.float32))
