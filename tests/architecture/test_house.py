@@ -86,15 +86,15 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 197,
-    "lines": 72_575,
+    "files": 196,
+    "lines": 72_757,
     "files of gp": 15,
     "files of sphere": 15,
     "files of basis": 16,
     "files of spectral": 17,
-    "files of cli": 28,
+    "files of cli": 27,
     "levels of folders": 1,
-    "modules with one importer": 42,
+    "modules with one importer": 41,
     "imports in 100 lines": 3.9,
     "longest chain of imports": 10,
     "modules that a GPClassifier needs": 48,
