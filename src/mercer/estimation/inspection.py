@@ -78,8 +78,7 @@ class Inputs:
     @classmethod
     def of_encoder(cls, encoder: Encoder) -> Inputs:
         """The columns of a table that are encoded."""
-        sizes = [len(code.feature_names) for code in encoder.codes]
-        return cls.of_sizes(encoder.input_names, sizes)
+        return cls.of_sizes(encoder.input_names, [len(c.feature_names) for c in encoder.codes])
 
     def __len__(self) -> int:
         return len(self.names)
@@ -487,8 +486,9 @@ def effects_of(
     parts = [_varied(rows, [values]) for values in chosen]
     said = np.split(predicted(model, np.concatenate(parts))[lines], _ends(parts), axis=1)
     ends = np.cumsum([len(each) for each in found]).tolist()
+    swings = [np.ptp(s.reshape(len(lines), -1, n_rows).mean(axis=2), axis=1).max() for s in said]
     kept = [
-        max(range(end - len(each), end), key=lambda k: _swing(said[k], n_rows))
+        max(range(end - len(each), end), key=swings.__getitem__)
         for each, end in zip(found, ends, strict=True)
     ]
     n_left_out = len(chosen) - len(kept)
@@ -515,11 +515,6 @@ def effects_of(
     outputs = tuple(str(classes[k]) for k in lines) if len(classes) else ()
     pair = pair if pair is None else replace(pair, outputs=outputs[:1])
     return Effects(tuple(curves), pair, outputs, n_rows, n_left_out)
-
-
-def _swing(said: Array, n_rows: int) -> float:
-    """Widest range of the mean curves of predictions (lines, values and rows)."""
-    return float(np.ptp(said.reshape(len(said), -1, n_rows).mean(axis=2), axis=1).max())
 
 
 def _lines(said: Array, n_classes: int) -> Rows:
@@ -701,6 +696,24 @@ def _random_ways(
     return _Ways(points.reshape(n_parts, 2 * (d + 1), -1), weights)
 
 
+def _drawn_ways(
+    ways: _Ways, x: Array, background: Array, inputs: Inputs, n_lines: int, rng: np.random.Generator
+) -> tuple[_Ways, Array]:
+    """Ways of some hundred points, to draw functions at, and what each counts (P, d)."""
+    # The step of an input from a row that has the same one is zero: rows that differ in it stand
+    # for all that do, and one is taken for each input, as far as they go.
+    differs = np.stack([(background[:, c] != x[c]).any(axis=1) for c in inputs.columns], axis=1)
+    rows = np.arange(len(ways.points)) % len(background)
+    if ways.points[..., 0].size > _MOST_DRAWN_POINTS // n_lines:
+        rows = rng.permutation(len(background))
+        first = np.unique(differs[rows].argmax(axis=0))
+        n = max(2, _MOST_DRAWN_POINTS // (2 * (len(inputs) + 1) * n_lines))
+        rows = np.append(rows[first], np.delete(rows, first))[:n]
+        ways = _random_ways(x, background[rows], inputs, len(rows), rng)
+    has = differs[rows]
+    return ways, differs.mean(axis=0) * has / np.maximum(has.sum(axis=0), 1)
+
+
 def explain_rows(
     model: Any, X: Array, background: Array, inputs: Inputs, *, label: Any = None, entropy: int = 0
 ) -> Explanation:
@@ -726,7 +739,6 @@ def explain_rows(
     d, n_rows = len(inputs), len(background)
     n_functions = max(1, len(said) - 1)
     most_points = _MOST_POINTS // n_functions
-    most_drawn = _MOST_DRAWN_POINTS // n_functions
     has_all_sets = 2**d * min(n_rows, _FEWEST_BACKGROUND) <= most_points
     b = min(n_rows, max(1, most_points // (2**d if has_all_sets else 2 * (d + 1))))
     if b < n_rows:
@@ -749,19 +761,14 @@ def explain_rows(
         alike = parts.reshape(-1, b, d) if n_parts > b else parts[:, np.newaxis]
         variance = alike.var(axis=0, ddof=min(len(alike) - 1, 1)).mean(axis=0)
         error = np.sqrt(variance / n_parts * (1.0 - b / n_rows if has_all_sets else 1.0))
-        n_few = min(n_parts, max(2, most_drawn // n_points))
-        own = ways.weights if ways.weights.ndim == 2 else ways.weights[:n_few]
-        few = _Ways(ways.points[:n_few], own)
+        few, counts = _drawn_ways(ways, x, background, inputs, n_functions, rng)
         (draws,) = drawn(model, [np.concatenate(few.points)], rng, _N_DRAWS_OF_ROWS)
-        values = draws[:, line[i]].reshape(-1, n_few, n_points)
-        band = _band(few.contributions(values).mean(axis=1), mean)
+        values = draws[:, line[i]].reshape(-1, *few.points.shape[:2])
+        band = _band((few.contributions(values) * counts).sum(axis=1), mean)
         found[:, i] = mean, *np.clip(band, -widest, widest), error
     output = tuple(model.classes_[line].tolist()) if is_classes else ()
-    prediction = said[line, np.arange(len(X))]
-    means, lowers, uppers, errors = found
-    return Explanation(
-        inputs.names, output, prediction, baselines, means, lowers, uppers, errors, b
-    )
+    f, (mean, lower, upper, errors) = said[line, np.arange(len(X))], found
+    return Explanation(inputs.names, output, f, baselines, mean, lower, upper, errors, b)
 
 
 def _explained_class(model: Any, said: Array, label: Any) -> Rows:

@@ -241,6 +241,20 @@ def test_of_a_linear_function_contributions_are_slopes_times_distances(d):
         assert found.contributions.sum() == pytest.approx(found.prediction[0] - found.baseline[0])
 
 
+@pytest.mark.parametrize("d", [7, 12])
+def test_bands_of_an_input_that_most_rows_share_are_those_of_the_posterior(d):
+    """Of 1000 draws the width of a band is off by 15 % less than once in 10 000."""
+    rows = np.random.default_rng(4).standard_normal((61, d))
+    rows[:, -2:] = 0.0
+    rows[5:60:12, -2] = rows[9:60:15, -1] = 1.0  # five and four of 60 differ from the first
+    model, inputs = Known(d), Inputs.of_sizes([f"x{j}" for j in range(d)], [1] * d)
+    found = explain_rows(model, rows[:1], rows[1:], inputs)
+    half = 0.5 * (found.upper - found.lower)[0, -2:]
+    want = 0.1645 * np.abs(found.contributions[0, -2:])
+    assert np.all(want > 0.0)
+    assert np.allclose(half, want, rtol=0.15)
+
+
 def test_random_ways_agree_with_enumeration(monkeypatch):
     # Within four standard errors, false alarm 6e-5 each; steps given to the wrong input are out.
     model, rows = Known(4, product=3.0), RNG.standard_normal((17, 4))
