@@ -25,11 +25,12 @@ from mercer.errors import ModelFileError
 Dates = Literal["auto", "dayfirst", "monthfirst"]
 
 #: Of ISO 4217 the codes that are traded most: any three letters may be the beginning of a name.
-_MONEY = (
-    r"€|\$|£|¥|AED|ARS|AUD|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|GBP|HKD|HUF|IDR|ILS|INR|ISK|JPY|"
-    "KRW|MAD|MXN|MYR|NGN|NOK|NZD|PHP|PKR|PLN|QAR|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|ZAR"
+_CODES = (
+    "AED ARS AUD BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MAD "
+    "MXN MYR NGN NOK NZD PHP PKR PLN QAR RON RSD RUB SAR SEK SGD THB TRY TWD UAH USD ZAR"
 )
-_UNITS = ("", "%", *_MONEY.replace("\\", "").split("|"))
+_MONEY = (*"€$£¥", *_CODES.split())
+_ANY_MONEY = "|".join(map(re.escape, _MONEY))
 _SPACES = " \u00a0\u202f\u2009'\u2019"
 #: Separator of thousands and decimal sign; a space stands for all of `_SPACES`.
 _CONVENTIONS = {"english": (",", "."), "european": (".", ","), "space": (" ", "."),
@@ -37,10 +38,10 @@ _CONVENTIONS = {"english": (",", "."), "european": (".", ","), "space": (" ", ".
 _ORDERS = {"iso": "ISO 8601", "ymd": "year/month/day", "dmy": "day/month/year",
            "mdy": "month/day/year"}  # fmt: skip
 _SHAPE = re.compile(
-    rf"(?P<open>\()?(?P<sign>[-+\u2212])?(?P<left>{_MONEY})?(?P<gap>[ \u00a0\u202f])?"
+    rf"(?P<open>\()?(?P<sign>[-+\u2212])?(?P<left>{_ANY_MONEY})?(?P<gap>[ \u00a0\u202f])?"
     r"(?P<inner>[-+\u2212(])?"
     rf"(?P<body>[0-9.,][0-9.,{_SPACES}]*?)"
-    rf"(?P<inner_end>\))?[ \u00a0\u202f]?(?P<right>%|{_MONEY})?(?P<close>\))?"
+    rf"(?P<inner_end>\))?[ \u00a0\u202f]?(?P<right>%|{_ANY_MONEY})?(?P<close>\))?"
 )
 _DATE = re.compile(
     r"(\d{1,4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?)?"
@@ -138,7 +139,7 @@ class CellFormat:
         is_date = fields["kind"] == "date"
         if not (
             fields["kind"] in ("number", "date")
-            and fields["unit"] in (("",) if is_date else _UNITS)
+            and fields["unit"] in (("",) if is_date else ("", "%", *_MONEY))
             and fields["convention"] in (("english",) if is_date else tuple(_CONVENTIONS))
             and fields["order"] in (tuple(_ORDERS) if is_date else ("",))
             and isinstance(fields["has_zone"], bool)
@@ -338,7 +339,7 @@ class NumberFinder:
         marks = self._has & {"comma", "point"}
         if len(open_) == 1 or not marks or "space" in self._has:
             return open_[0]
-        is_money = unit != "" and unit in _MONEY
+        is_money = unit in _MONEY
         is_grouped = "ungrouped" not in self._has
         if marks == {"comma"} and unit != "%" and is_grouped:
             return "english"
