@@ -141,13 +141,11 @@ def fit_in_parts(parts: Iterable[Array], method: object, names: tuple[str, ...])
     for X in parts:
         learned.append(_learned(X, method, names[first : first + X.shape[1]]))
         first += X.shape[1]
-    found = Standardizer(*map(np.concatenate, zip(*map(_fields, learned), strict=True)))
+    names_of = [each.name for each in fields(Standardizer)]
+    columns = (np.concatenate([getattr(one, name) for one in learned]) for name in names_of)
+    found = Standardizer(*columns)
     _warn_constant(found.scale == 0.0, names)
     return found
-
-
-def _fields(one: Standardizer) -> tuple[Array, ...]:
-    return tuple(getattr(one, each.name) for each in fields(one))
 
 
 def _learned(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
