@@ -20,6 +20,7 @@ from mercer.cli.fitting import (
     refuse_unconverged,
 )
 from mercer.cli.options import TableOptions
+from mercer.cli.out_of_core import fit_stored, open_training, refuse_with_engine
 from mercer.cli.outputs import (
     check_format,
     check_outputs,
@@ -34,8 +35,10 @@ from mercer.cli.tables import WrittenTable, say_conflicts, spellings
 from mercer.cli.terminal import Session, list_words, noise_json, noise_words, suspects_table
 from mercer.data.encoding import Encoder
 from mercer.data.files import quoted
+from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.estimation.inspection import Inspection
+from mercer.models import ModelEntry
 from mercer.posterior.evaluation import FEW_ROWS, Provenance
 from mercer.posterior.labels import Audit, TargetAudit, audit_of
 
@@ -110,11 +113,11 @@ def write_audit(
     provenance: Provenance,
     session: Session,
     writes: Writes,
-    model: str,
+    entry: ModelEntry,
 ) -> None:
-    """Write what was asked for: the rows, the report; propose what ``model`` could do next."""
+    """Write what was asked for: the rows, the report, JSON; propose what to do next."""
     out, report = writes.out, writes.report
-    steps = audit_steps(typed_words(), fitted.estimator, model=model, n_rows=fitted.n_rows)
+    steps = audit_steps(typed_words(), fitted.estimator, model=entry.name, n_rows=fitted.n_rows)
     if out is not None:
         columns = audit_columns(audit)
         write_rows(out, columns, is_for_spreadsheet=writes.is_for_spreadsheet)
@@ -132,23 +135,24 @@ def write_audit(
         session.say("saved", "nothing; --out audit.csv and --report audit.html would")
     for step in steps:
         session.propose(step)
+    session.give(audit_json(entry, fitted, audit, provenance, writes))
 
 
 def audit_json(
-    plan: Plan, fitted: Fitted, audit: Audit, provenance: Provenance, writes: Writes
+    entry: ModelEntry, fitted: Fitted, audit: Audit, provenance: Provenance, writes: Writes
 ) -> dict[str, Any]:
     """Return the result as JSON can hold it."""
     estimator = fitted.estimator
     written = (("out", writes.out), ("report", writes.report), ("fixed", writes.fixed))
     return {
-        "model": plan.entry.name,
-        "classes": [str(label) for label in plan.table.classes],
+        "model": entry.name,
+        "classes": [str(label) for label in getattr(estimator, "classes_", ())],
         "n_rows": fitted.n_rows,
         "fdr": audit.fdr,
         "n_listed": audit.n_listed,
         "expected_fdr": audit.expected_fdr,
         "noise_rate": noise_json(estimator),
-        "compared": estimator.compared_.to_dict() if plan.table.classes else None,
+        "compared": estimator.compared_.to_dict() if entry.name == "sphere" else None,
         "rows": records(audit_columns(audit)),
         "notes": list(provenance.notes),
         "diagnostics": estimator.diagnostics_.to_dict(),
@@ -168,6 +172,7 @@ def run(
     is_for_spreadsheet: bool,
     checkpoint: Path | None,
     strict: bool,
+    engine: str | None,
     is_json: bool,
     **of_fit: Any,
 ) -> None:
@@ -181,15 +186,24 @@ def run(
     session = Session(is_json)
     options = FitOptions(data=data, table=table, scoring=None, checkpoint=checkpoint, **of_fit)
     check_id(table)
+    writes = Writes(out, report, fixed, is_for_spreadsheet)
+    if engine is not None:
+        unused = {"--id": table.id_column, "--fixed": fixed, "--encoding": table.encoding}
+        refuse_with_engine([name for name, value in unused.items() if value is not None])
     with (
         session.warnings_as_lines(),
         stoppable(checkpoint),
         kept_to_this(checkpoint),
         session.files_first(),
     ):
-        plan = make_plan(options, session)
-        writes = Writes(out, report, fixed, is_for_spreadsheet)
-        _audit(plan, session, table, fdr, writes, is_strict=strict)
+        if engine is None:
+            plan = make_plan(options, session)
+            _audit(plan, session, table, fdr, writes, is_strict=strict)
+            return
+        stored = open_training(options, engine, is_quiet=session.is_json)
+        fitted, saved = fit_stored(stored, session)
+        audit = _listed(fitted, session, fdr, fitted.estimator.row_names_, is_strict=strict)
+        write_audit(audit, fitted, saved.provenance, session, writes, stored.entry)
 
 
 def _audit(
@@ -208,16 +222,7 @@ def _audit(
     if len(plan.table.labels) < FEW_ROWS:
         session.say("few", f"{len(plan.table.labels)} rows: too few to tell wrong ones from rare")
     fitted = fit_final(plan, session)
-    if is_strict:
-        refuse_unconverged(fitted)
-    say_fitted(fitted, session)
-    estimator = fitted.estimator
-    audit = audit_of(estimator, fdr=fdr, names=plan.table.names)
-    session.say("noise", noise_words(estimator))
-    session.say("list", list_words(audit))
-    session.blank()
-    session.show(suspects_table(audit))
-    session.blank()
+    audit = _listed(fitted, session, fdr, plan.table.names, is_strict=is_strict)
     provenance = plan_provenance(plan, fitted, options.target)
     if written is not None and writes.fixed is not None:
         columns = fixed_columns(written, audit, options.target, plan.table.encoder)
@@ -229,5 +234,20 @@ def _audit(
             f"{writes.fixed}, {audit.n_listed} {what} replaced; who learns from it leaves out what "
             f"is beside them: --drop {','.join(_BESIDE)}",
         )
-    write_audit(audit, fitted, provenance, session, writes, plan.entry.name)
-    session.give(audit_json(plan, fitted, audit, provenance, writes))
+    write_audit(audit, fitted, provenance, session, writes, plan.entry)
+
+
+def _listed(
+    fitted: Fitted, session: Session, fdr: float, names: RowNames, *, is_strict: bool
+) -> Audit:
+    """Say what was fitted, and which rows are the most suspicious."""
+    if is_strict:
+        refuse_unconverged(fitted)
+    say_fitted(fitted, session)
+    audit = audit_of(fitted.estimator, fdr=fdr, names=names)
+    session.say("noise", noise_words(fitted.estimator))
+    session.say("list", list_words(audit))
+    session.blank()
+    session.show(suspects_table(audit))
+    session.blank()
+    return audit

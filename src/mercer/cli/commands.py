@@ -278,9 +278,9 @@ def out_path(name: str, text: str, *, is_required: bool = False) -> Callable[[Co
     jobs_option,
     click.option(
         "--engine",
-        type=click.Choice(["dask"]),
-        help="Leave the rows in their files: workers of a Dask cluster read and sum them "
-        "(spectral).",
+        type=click.Choice(["disk", "dask"]),
+        help="Leave the rows in their files: this process reads them in blocks (disk; spectral, "
+        "sphere), or workers of a Dask cluster read and sum them (dask; spectral).",
     ),
     click.option(
         "--scheduler", metavar="ADDRESS", help="Of the cluster [default: one started here]."
@@ -527,6 +527,11 @@ def inspect() -> None:
     spreadsheet_option,
     *RUN,
     jobs_option,
+    click.option(
+        "--engine",
+        type=click.Choice(["disk"]),
+        help="Leave the rows in their files, and read them in blocks (classes).",
+    ),
     json_option,
     has_table=True,
     brief="List the rows whose label is probably wrong.",

@@ -88,7 +88,7 @@ def run(
         {"--out": out, "--report": report}, {"DATA": data, "--test": test}, checkpoint=checkpoint
     )
     session = Session(is_json)
-    if engine is None and (scheduler is not None or workers is not None):
+    if engine != "dask" and (scheduler is not None or workers is not None):
         raise UsageError("--scheduler and --workers are of --engine dask")
     if engine is not None:
         unused = {
@@ -117,7 +117,7 @@ def run(
             _fit(plan, session, target=table.target, out=out, report=report, is_strict=strict)
             return
         stored = open_training(
-            options, scheduler=scheduler, n_workers=workers, is_quiet=session.is_json
+            options, engine, scheduler=scheduler, n_workers=workers, is_quiet=session.is_json
         )
         _fit_stored(stored, session, out=out, report=report, is_strict=strict)
 
@@ -193,12 +193,6 @@ def _fit_stored(
     is_strict: bool,
 ) -> None:
     """Fit rows that stay in their files; who wants scores predicts other files."""
-    session.say("data", stored.words)
-    for note in stored.rows.encoding.notes if stored.rows.encoding else ():
-        session.note("", note)
-    session.say("task", stored.reason)
-    session.say("model", f"spectral ({stored.entry.summary})")
-    session.say("seed", str(stored.options.seed))
     fitted, saved = fit_stored(stored, session)
     if is_strict:
         refuse_unconverged(fitted)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from joblib import cpu_count
 from numpy.typing import NDArray
 
 from mercer import models
@@ -41,7 +42,7 @@ from mercer.data.files import changed, check_path, first_bytes, printable
 from mercer.data.formats import Dates
 from mercer.data.frame import Column, null_words
 from mercer.data.opening import open_rows, read_texts
-from mercer.data.row_names import file_columns
+from mercer.data.row_names import RowNames, file_columns
 from mercer.data.row_writer import RowWriter
 from mercer.data.source import NPY, REMEDY, RowSource, regroup
 from mercer.data.tables import list_folder
@@ -199,9 +200,7 @@ class TableStream:
         """Yield what the rows of each block are called, as columns."""
         n = self._n_block
         if self.id_column is None:
-            parts = self.table.parts
-            sizes = [part.n_rows for part in parts]
-            yield from file_columns([part.name for part in parts], sizes, n)
+            yield from file_columns(self.table.parts, n)
         elif self.texts:
             for texts in read_texts(self.texts, self.id_column, n, self.null_values):
                 yield {self.id_column: np.asarray(texts)}
@@ -334,17 +333,28 @@ def refuse_with_engine(options: list[str]) -> None:
 
 
 def open_training(
-    options: FitOptions, *, scheduler: str | None, n_workers: int | None, is_quiet: bool
+    options: FitOptions,
+    engine: str,
+    *,
+    scheduler: str | None = None,
+    n_workers: int | None = None,
+    is_quiet: bool,
 ) -> StoredTraining:
-    """Open files whose rows workers of a Dask cluster read.
+    """Open files whose rows this process ("disk"), or workers of a Dask cluster ("dask"), read.
 
-    A `UsageError` where another model was asked for, or the data are no files; a `DataError` where
-    a column is not there, or is not numbers.
+    Without scoring it is an audit, which "sphere" makes. A `UsageError` where the model cannot
+    learn from such rows, or the data are no files; a `DataError` where a column is not there, or is
+    not numbers.
     """
-    if options.model not in ("auto", "spectral"):
-        raise UsageError(
-            f"--engine: {options.model} needs all rows in memory; use --model spectral"
-        )
+    model = options.model
+    if model == "auto":
+        model = "spectral" if options.scoring else "sphere"
+    if model == "sphere" and engine != "disk":
+        raise UsageError("--engine dask: sphere draws in one process; use --engine disk")
+    if model not in ("spectral", "sphere"):
+        raise UsageError(f"--engine: {model} needs all rows in memory; use --model spectral")
+    if model != "sphere" and options.scoring is None:
+        raise UsageError("--engine: sphere alone audits rows that stay in their files")
     if options.data == "-":
         raise UsageError(
             "--engine reads the rows again and again, and standard input can be read once; save "
@@ -362,7 +372,7 @@ def open_training(
         encode = "auto"
     rows = open_rows(
         options.data,
-        engine="dask",
+        engine="dask" if engine == "dask" else None,
         scheduler=scheduler,
         n_workers=n_workers,
         target=table.target,
@@ -376,25 +386,40 @@ def open_training(
     written = frozenset(labels) if kind == "code" else frozenset[str]()
     column = Column(target, np.array(labels), "text", written)
     if target not in rows.labels:
-        found = rows.count(target, MAX_CLASSES) if table.task == "auto" else {}
+        is_counted = table.task == "auto" or model == "sphere"
+        found = rows.count(target, MAX_CLASSES) if is_counted else {}
         column = Column(target, np.array(list(found)), "boolean" if kind == "boolean" else "number")
     chosen, reason = choose_task(column, cast(Task, table.task))
     reason = "; ".join((reason, *spelling_notes(column)))
-    entry = next(each for each in models.MODELS if (each.name, each.task) == ("spectral", chosen))
+    if options.scoring is None and chosen == "regression":
+        raise UsageError(f"{reason}; an audit of numbers needs them in memory, without --engine")
+    n_classes = len(column.values) if chosen == "classification" else 0
+    entry = models.choose_model(model, chosen, n_classes, rows.n_rows)
     common = {
-        **always(options.seed), "n_jobs": options.jobs,
+        **always(options.seed),
+        "n_jobs": options.jobs or (cpu_count() if engine == "disk" else None),
         "checkpoint": options.checkpoint and options.checkpoint / "fit",
         "progress": False if is_quiet else "auto",
     }  # fmt: skip
     estimator = make_estimator(entry.estimator_class(), parse_settings(options.settings), common)
+    if model == "sphere":
+        estimator._refuse_many(rows.n_rows, n_classes)
     return StoredTraining(rows, entry, estimator, reason, options)
 
 
 def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableModel]:
-    """Fit, and say how a table becomes the inputs of the model."""
+    """Fit, and say what of; return, too, how a table becomes the inputs of the model."""
+    session.say("data", stored.words)
+    for note in stored.rows.encoding.notes if stored.rows.encoding else ():
+        session.note("", note)
+    session.say("task", stored.reason)
+    session.say("model", f"{stored.entry.name} ({stored.entry.summary})")
+    session.say("seed", str(stored.options.seed))
     started = time.perf_counter()
     estimator, rows, options = stored.estimator, stored.rows.verified(), stored.options
     *inputs, target = rows.names
+    if stored.entry.name == "sphere":  # which says of each row whether its label is wrong
+        estimator._names_of_rows = RowNames.of_files(rows.parts)
     if options.checkpoint is not None:
         identity = identity_of(options, stored.entry, parse_settings(options.settings), UNSCORED)
         claim_folder(options.checkpoint, rows.digest(), identity, session)

@@ -192,7 +192,8 @@ def audit_steps(
     from mercer.sphere.fitting import LARGEST_WHOLE
 
     options = _table_options(known, without=("--task", "--set"))
-    out = ["--model", "sphere", *_table_options(known), "--out", _free_name(_MODEL)]
+    engine = ["--engine", known["engine"]] if known["engine"] else []
+    out = ["--model", "sphere", *_table_options(known), *engine, "--out", _free_name(_MODEL)]
     why = "For predictions that allow for the labels that are wrong"
     steps = [_step(why, ["mercer", "fit", *table, *out])]
     if n_rows <= LARGEST_WHOLE:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mercer.data.encoding import as_levels
 from mercer.data.files import printable, quoted
 from mercer.data.frame import Frame
+from mercer.data.source import Part
 
 Rows = NDArray[np.int64]
 Kind = Literal["file", "positions", "unknown"]
@@ -49,6 +50,14 @@ class RowNames:
         ids = None if id_column is None else as_levels(frame.column(id_column))[rows]
         file, number = origin.file[rows].astype(np.int64), origin.row[rows].astype(np.int64)
         return cls("file", number, origin.files, file, id_column, ids)
+
+    @classmethod
+    def of_files(cls, parts: Sequence[Part]) -> RowNames:
+        """Name all rows of files that follow one another."""
+        sizes = [part.n_rows for part in parts]
+        number = np.concatenate([np.arange(1, size + 1) for size in sizes])
+        files = tuple(part.name for part in parts)
+        return cls("file", number, files, np.repeat(np.arange(len(sizes)), sizes))
 
     @classmethod
     def positions(cls, n: int) -> RowNames:
@@ -150,14 +159,13 @@ class RowNames:
         return cls(kind, number, tuple(files), file)
 
 
-def file_columns(
-    names: Sequence[str], sizes: Sequence[int], n_block: int
-) -> Iterator[dict[str, NDArray[Any]]]:
+def file_columns(parts: Sequence[Part], n_block: int) -> Iterator[dict[str, NDArray[Any]]]:
     """Name the rows of files that are read one after the other, in blocks of ``n_block`` rows."""
+    sizes = [part.n_rows for part in parts]
     ends = np.cumsum(sizes)
-    known = np.array(names, dtype=object)
+    known = np.array([part.name for part in parts], dtype=object)
     for begin in range(0, int(ends[-1]), n_block):
         at = np.arange(begin, min(begin + n_block, int(ends[-1])))
         file = np.searchsorted(ends, at, side="right")
         number = at - (ends - sizes)[file] + 1
-        yield {"file": known[file], "row": number} if len(names) > 1 else {"row": number}
+        yield {"file": known[file], "row": number} if len(parts) > 1 else {"row": number}

@@ -583,13 +583,18 @@ class KernelGibbsClassifier(SampleClassifier):
         rows = given_rows(self, X, y)
         assert rows is not None
         self.classes_, labels = classes_of_rows(self, rows)
-        if rows.n_rows > LARGEST_WHOLE and len(self.classes_) > 2:
-            raise UsageError(
-                f"{name} tells more than two classes of more than {LARGEST_WHOLE} rows apart in "
-                f"memory only: there are {len(self.classes_)} classes; give arrays, or learn from "
-                "some of the rows"
-            )
+        self._refuse_many(rows.n_rows, len(self.classes_))
         return rows, labels
+
+    def _refuse_many(self, n: int, n_classes: int) -> None:
+        """Refuse more rows on a disk than the kernel, or so many classes, can do with."""
+        self._check_arguments()[1].refuse_many(n)
+        if n > LARGEST_WHOLE and n_classes > 2:
+            raise UsageError(
+                f"{type(self).__name__} tells more than two classes of more than {LARGEST_WHOLE} "
+                f"rows apart in memory only: there are {n_classes} classes; give arrays (a command "
+                "without --engine), or learn from some of the rows"
+            )
 
     def _standardize(
         self, X: Array | RowSource, space: SpaceArguments, folder: Path | None

@@ -511,6 +511,25 @@ class SpaceArguments:
         return not isinstance(self.kernel, str | Kernel)
 
     @property
+    def is_linear(self) -> bool:
+        """Whether the kernel has as many features as inputs, and no nugget makes it full."""
+        is_linear = self.kernel == "linear" or isinstance(self.kernel, Linear)
+        return is_linear and (self.nugget == LEARN or self.nugget == 0.0)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether features are as many as a rank, or the inputs of a linear kernel, says."""
+        return self.rank is not None or self.is_linear
+
+    def refuse_many(self, n: int) -> None:
+        """Raise a `DataError` for more rows than an n x n matrix should have."""
+        if n > _LARGEST_EXACT and not self.is_finite:
+            raise DataError(
+                f"{n} rows need matrices of {8e-9 * n**2:.1f} GB each; set rank=512 (or "
+                "another number of features), or kernel='linear'"
+            )
+
+    @property
     def _is_finite_ready(self) -> bool:
         is_named = isinstance(self.kernel, str) and self.kernel not in (AUTO, PRECOMPUTED)
         return is_named or isinstance(self.kernel, Kernel)
@@ -559,13 +578,9 @@ def make_candidates(
     where there is a rank. A `DataError` where there are too many rows for an n x n matrix.
     """
     constant = 1.0 if arguments.fit_intercept and not arguments.is_precomputed else 0.0
-    if arguments.rank is not None or _is_linear(arguments):
+    arguments.refuse_many(len(X))
+    if arguments.is_finite:
         return _finite(arguments, X, constant, rng)
-    if len(X) > _LARGEST_EXACT:
-        raise DataError(
-            f"{len(X)} rows need matrices of {8e-9 * len(X) ** 2:.1f} GB each; set rank=512 (or "
-            "another number of features), or kernel='linear'"
-        )
     assert isinstance(X, np.ndarray)
     nuggets = _NUGGETS if arguments.nugget == LEARN else (float(arguments.nugget),)
     candidates: list[Candidate] = []
@@ -582,19 +597,13 @@ def make_candidates(
     return tuple(candidates), ()
 
 
-def _is_linear(arguments: SpaceArguments) -> bool:
-    """Whether the kernel has as many features as inputs, and no nugget makes it full."""
-    is_linear = arguments.kernel == "linear" or isinstance(arguments.kernel, Linear)
-    return is_linear and (arguments.nugget == LEARN or arguments.nugget == 0.0)
-
-
 def _finite(
     arguments: SpaceArguments, X: Array | StoredInputs, constant: float, rng: np.random.Generator
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     if arguments.nugget != LEARN and arguments.nugget != 0.0:
         raise UsageError("rank and a nugget exclude each other: a nugget makes every row a feature")
     notes = ("nugget 0: finite features have none",) if arguments.nugget == LEARN else ()
-    if _is_linear(arguments):
+    if arguments.is_linear:
         space = FeatureSpace(FiniteFeatures.fitted(None, X, constant), X)
         return (Candidate("linear", None, 0.0, space),), notes
     assert arguments.rank is not None

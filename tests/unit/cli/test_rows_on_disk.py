@@ -1,0 +1,205 @@
+"""`--engine disk` with a kernel Gibbs sampler: what the same table in memory gives, bit for bit."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mercer
+import mercer.data
+from mercer import BaNKClassifier, KernelGibbsClassifier
+from mercer.sphere import screened
+
+N = 5200  # more than are read whole
+RUN = {"n_draws": 6, "n_warmup": 10, "n_chains": 2, "rank": 6, "lengthscale": "median"}
+SET = [word for name, value in RUN.items() for word in ("--set", f"{name}={value}")]
+
+pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+def inputs() -> tuple[np.ndarray, np.ndarray]:
+    """Two classes, a twentieth of the labels wrong."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((N, 2))
+    return X, ((X[:, 0] + 0.5 * X[:, 1] > 0.0) ^ (rng.random(N) < 0.05)).astype(int)
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Parquet file of numbers."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = inputs()
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": y}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of two CSV files, with text and gaps."""
+    X, y = inputs()
+    folder = tmp_path_factory.mktemp("texts")
+    for name, rows in (("a", range(3000)), ("b", range(3000, N))):
+        with open(folder / f"{name}.csv", "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["a", "side", "y"])
+            for k in rows:
+                side = "left" if X[k, 1] < 0.0 else "right"
+                writer.writerow(["" if k % 70 == 0 else X[k, 0], side, ("no", "yes")[y[k]]])
+    return folder
+
+
+def fit(data: Path, *more: object) -> list[object]:
+    return ["fit", data, "--target", "y", "--engine", "disk", "--model", "sphere", *SET, *more]
+
+
+def test_a_saved_model_predicts_as_one_of_rows_in_memory(
+    run, numbers: Path, tmp_path: Path
+) -> None:
+    out, report = tmp_path / "m.mercer", tmp_path / "m.html"
+    code, said, err = run(*fit(numbers, "--seed", 4, "--out", out, "--report", report))
+    assert code == 0, err
+    assert f"{N} rows, 2 inputs, in place" in said
+    assert "model     sphere (kernel Gibbs sampler" in said
+    X, y = inputs()
+    model = KernelGibbsClassifier(**RUN, random_state=4, progress=False).fit(X, y)
+    saved = mercer.load(out)
+    for name, values in model.posterior_.variables.items():
+        if name in saved.posterior_.variables:
+            np.testing.assert_array_equal(saved.posterior_.variables[name], values)
+    np.testing.assert_array_equal(saved.label_error_proba_, model.label_error_proba_)
+    assert saved.row_names_.short(int(np.argmax(model.label_error_proba_))).startswith("row ")
+    assert saved.row_names_.number[[0, -1]].tolist() == [1, N]
+    for command in ("predict", "query"):
+        found = tmp_path / f"{command}.csv"
+        code, _, err = run(command, out, numbers, "--out", found)
+        assert code == 0, err
+        rows = list(csv.DictReader(found.read_text().splitlines()))
+        positions = [int(row["row"]) - 1 for row in rows]
+        p = np.array([float(row["proba_1"]) for row in rows])
+        np.testing.assert_allclose(p, model.predict_proba(X[positions])[:, 1], rtol=1e-9)
+    code, _, err = run("report", out, "--out", tmp_path / "again.html")
+    assert code == 0, err
+    assert "Labels that are probably wrong" in report.read_text()
+
+
+def test_an_audit_lists_what_that_of_the_table_in_memory_lists(
+    run, texts: Path, tmp_path: Path
+) -> None:
+    """Also rows are called alike: by their files, and their numbers there."""
+    found, proposed = [], []
+    for k, engine in enumerate(([], ["--engine", "disk"])):
+        out = tmp_path / f"{k}.csv"
+        words = ["audit", texts, "--target", "y", "--missing", "impute", *SET, "--out", out]
+        code, said, err = run(*words, *engine)
+        assert code == 0, err
+        found.append(out.read_text())
+        proposed.append([line for line in said.splitlines() if " mercer fit " in line])
+    assert found[0] == found[1]
+    assert found[1].startswith("file,row,label,p_wrong")
+    assert all("--engine disk" in line for line in proposed[1])
+    assert len(proposed[1]) == len(proposed[0]) == 1
+
+
+def test_a_run_that_ends_early_goes_on(
+    run, numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted in the second chain; the same command takes fewer steps, to the same model."""
+    kept = ("--checkpoint", tmp_path / "state", "--out", tmp_path / "m.mercer")
+    step, seen = screened.ScreenedSampler.step, []
+
+    def dies(self, rng, state):
+        seen.append(state)
+        if len(seen) == 24:
+            raise KeyboardInterrupt
+        return step(self, rng, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(screened.ScreenedSampler, "step", dies)
+        code, _, _ = run(*fit(numbers, *kept, "--jobs", 1))
+    assert code != 0
+    assert not (tmp_path / "m.mercer").exists()
+    seen.clear()
+    monkeypatch.setattr(
+        screened.ScreenedSampler, "step", lambda *given: (seen.append(0), step(*given))[1]
+    )
+    code, said, err = run(*fit(numbers, *kept, "--jobs", 1))
+    assert code == 0, err
+    assert "going on from" in said
+    assert len(seen) < 32
+    whole = tmp_path / "whole.mercer"
+    code, _, err = run(*fit(numbers, "--out", whole))
+    assert code == 0, err
+    one, two = mercer.load(whole), mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(two.label_proba_, one.label_proba_)
+    for name, values in one.posterior_.variables.items():
+        np.testing.assert_array_equal(two.posterior_.variables[name], values, err_msg=name)
+
+
+def test_bank_learns_without_workers(run, numbers: Path, tmp_path: Path) -> None:
+    settings = {"n_frequencies": 4, "n_draws": 4, "n_warmup": 4, "kernel_rows": 500}
+    words = [word for pair in settings.items() for word in ("--set", "{}={}".format(*pair))]
+    out = tmp_path / "m.mercer"
+    command = ["fit", numbers, "--target", "y", "--engine", "disk", "--out", out, *words]
+    code, said, err = run(*command)
+    assert code == 0, err
+    assert "model     spectral (BaNK" in said
+    rows = mercer.data.open(numbers)
+    model = BaNKClassifier(**settings, random_state=0, progress=False).fit(rows, "y")
+    for name, values in model.posterior_.variables.items():
+        np.testing.assert_array_equal(mercer.load(out).posterior_.variables[name], values)
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (["--set", "rank=none"], "5200 rows need matrices of"),
+        (["--engine", "dask"], "sphere draws in one process; use --engine disk"),
+        (["--workers", 2], "--scheduler and --workers are of --engine dask"),
+        (["--target", "b"], "model sphere is not for regression"),
+        (["--test-size", 0.5], "--test-size: not with --engine"),
+        (["--set", "noise_rate=learn per class", "--model", "gp"], "needs all rows in memory"),
+    ],
+)
+def test_what_cannot_be_learned_so_is_refused(
+    run, numbers: Path, words: list[object], refusal: str
+) -> None:
+    code, _, err = run(*fit(numbers, *words))
+    assert code in (2, 3)
+    assert refusal in err
+
+
+def test_several_classes_are_refused_with_the_way_out(run, tmp_path: Path) -> None:
+    X, y = inputs()
+    y[::3] = 2
+    path = tmp_path / "rows.csv"
+    np.savetxt(path, np.column_stack([X, y]), delimiter=",", header="a,b,y", comments="")
+    code, _, err = run(*fit(path, "--checkpoint", tmp_path / "state"))
+    assert code == 2
+    assert "there are 3 classes; give arrays (a command without --engine)" in err
+    assert not (tmp_path / "state").exists()  # nothing was begun
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (["--target", "b"], "an audit of numbers needs them in memory, without --engine"),
+        (["--model", "spectral"], "sphere alone audits"),
+        (["--fixed", "fixed.csv"], "--fixed: not with --engine"),
+        (["--id", "a"], "--id: not with --engine"),
+    ],
+)
+def test_an_audit_refuses_what_it_cannot(
+    run, numbers: Path, words: list[object], refusal: str
+) -> None:
+    code, _, err = run("audit", numbers, "--target", "y", "--engine", "disk", *SET, *words)
+    assert code == 2
+    assert refusal in err
