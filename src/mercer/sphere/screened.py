@@ -239,6 +239,8 @@ class ScreenedAdaptation(Adaptation):
         old: Screening = sampler.screening
         if accepted > _ACCEPTED * len(window):
             settled = window[len(window) // 3 :]
+            if not np.ptp(settled, axis=0).any():  # no step was taken: wait for the next round
+                return LearnedPlace(n_seen, window, accepted), sampler
             screening = _chosen(sampler.L, settled, _LARGEST_GROWTH * old.duration)
         else:
             screening = _around(sampler.L, direction, 2 * len(old.active), _SHORTER * old.duration)

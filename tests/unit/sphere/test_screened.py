@@ -151,3 +151,20 @@ def test_a_round_of_rejections_widens_the_rows_and_shortens_the_way() -> None:
 def test_nearest_rows_keep_their_order() -> None:
     assert _nearest_rows(np.array([3.0, 0.1, 2.0, 0.5]), 2).tolist() == [1, 3]
     assert _nearest_rows(np.array([3.0, 0.1]), 5).tolist() == [0, 1]
+
+
+def test_a_round_in_which_nothing_moved_waits_for_the_next() -> None:
+    """Draws without a spread choose no rows and no duration: they divided by it."""
+    L = np.random.default_rng(0).standard_normal((400, 3)).astype(np.float32)
+    g = np.array([1.0, 0.5, -0.5])
+    screening = first_screening(L, g)
+    sampler = ScreenedSampler(L, fixed_rate(0.1, 400), screening, 1, lambda rng: g, lambda n, g: {})
+    adaptation, state = ScreenedAdaptation(4), sampler.init(np.random.default_rng(1))
+    learned = adaptation.init(sampler)
+    _, info = sampler.step(np.random.default_rng(2), state)
+    info = dataclasses.replace(info, acceptance_rate=1.0)
+    with np.errstate(all="raise"):
+        for _ in range(4):
+            learned, sampler = adaptation.update(learned, sampler, state, info)
+    assert sampler.screening.duration == screening.duration
+    np.testing.assert_array_equal(sampler.screening.active, screening.active)
