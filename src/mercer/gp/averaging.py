@@ -69,6 +69,7 @@ Array = NDArray[np.float64]
 
 AUTO = "auto"
 _MOST_KEPT = 3
+_NAMED = 3  # of those left out; the others are counted
 _LEAST_GAIN = 0.1  # nats, of all held-out rows, that a further kernel adds to their log score
 _LEAST_LIKELIER = 0.5  # nats that a richer kernel gains at the maximum, or it is passed over
 _FEW_ROWS = 300  # kernels are first compared on so many rows, where there are over a third more
@@ -487,7 +488,7 @@ def _say_left_out(
     compared: tuple[Candidate, ...],
     candidates: tuple[Candidate, ...],
 ) -> Iterator[str]:
-    """Name the kernels that were compared and left out, and how far they are behind the others."""
+    """Name the nearest of the kernels left out and how far behind they are; count the others."""
     names = [each.name for each in chosen]
     gaps: dict[str, float] = {}
     for several in (compared, candidates):  # on a few rows, and of some kernels on all
@@ -502,18 +503,22 @@ def _say_left_out(
                 m = min(len(scores), shortest)
                 gaps[name] = float((mixture[:m] - scores[:m]).mean())
     left = sorted((gap, name) for name, gap in gaps.items() if name not in names)
-    if left:
-        # One may be above: few rows ruled it out, or time was over before its last.
-        parts = [
-            f"{task.words(name)} {abs(gap):.3f}{' above' * (gap < -5e-4)}" for gap, name in left
-        ]
-        why = " (above: the first rows ruled it out, or time was over)"
-        why = why if any(part.endswith("above") for part in parts) else ""
-        yield f"kernels left out, with nats a held-out row below the rest{why}: {', '.join(parts)}"
-    idle = [each.name for each in compared if each.name not in names and not len(each.scores)]
+    idle = [each for each in compared if each.name not in names and not len(each.scores)]
+    if not left and not idle:
+        return
+    # One may be above: few rows ruled it out, or time was over before its last.
+    said = [
+        f"{task.words(name)} {abs(gap):.3f}{' above' * (gap < -5e-4)}"
+        for gap, name in left[:_NAMED]
+    ]
+    unit = " (nats a held-out row below the rest)" if said else ""
+    if any(part.endswith("above") for part in said):
+        unit = f"{unit[:-1]}; above: the first rows ruled it out, or time was over)"
+    if len(left) > _NAMED:
+        said.append(f"{len(left) - _NAMED} further behind")
     if idle:
-        listed = ", ".join(map(task.words, idle))
-        yield f"kernels left out, at their maximum as likely as a simpler one: {listed}"
+        said.append(f"{len(idle)} at their maximum as likely as a simpler one")
+    yield f"kernels left out{unit}: {', '.join(said)}"
 
 
 def _notes_of(fits: Sequence[KernelFit]) -> tuple[str, ...]:

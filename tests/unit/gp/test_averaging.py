@@ -356,8 +356,22 @@ def test_a_kernel_left_out_may_have_been_ahead_where_time_was_over(
     first, behind = scored("rbf", [-1.0, -1.0]), scored("linear", [-2.0, -2.0])
     compared = (first, behind, scored("matern52", [-0.5]))  # of its second row there is no score
     assert list(_say_left_out(task, (first,), np.ones(1), compared, compared)) == [
-        "kernels left out, with nats a held-out row below the rest (above: the first rows ruled "
-        "it out, or time was over): matern52 0.500 above, linear 1.000"
+        "kernels left out (nats a held-out row below the rest; above: the first rows ruled it out, "
+        "or time was over): matern52 0.500 above, linear 1.000"
+    ]
+
+
+def test_the_nearest_kernels_left_out_are_named_and_the_others_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = task_of(GPRegressor(), *smooth(12), monkeypatch)
+    first = scored("rbf", [-1.0, -1.0])
+    names = ("linear", "matern52", "matern32", "exponential", "periodic")
+    behind = tuple(scored(name, [-2.0 - k] * 2) for k, name in enumerate(names))
+    compared = (first, *behind, scored("rbf + linear", []))
+    assert list(_say_left_out(task, (first,), np.ones(1), compared, compared)) == [
+        "kernels left out (nats a held-out row below the rest): linear 1.000, matern52 2.000, "
+        "matern32 3.000, 2 further behind, 1 at their maximum as likely as a simpler one"
     ]
 
 
