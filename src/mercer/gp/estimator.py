@@ -336,10 +336,10 @@ class GPClassifier(LabelPredictions, GPEstimator):
         where a kernel that predicts has one such weight per input. With "auto": of the kernels in
         ``kernel_weights_`` that have, in proportion to their weights. Several classes: averaged
         over them.
-    log_evidence_, log_evidence_se_ : float
+    log_evidence_, log_evidence_se_ : float or None
         Log of the probability (classes) or of the density (numbers) of the targets given inputs and
         the kernel of most weight, hyperparameters integrated out, and its standard error; nats.
-        After "importance" only. Given the hyperparameters it is that of expectation propagation,
+        None after chains. Given the hyperparameters it is that of expectation propagation,
         fitted at 24 of them as a correction of Laplace's, where it can be had there; of several
         classes Laplace's.
 

@@ -373,10 +373,10 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
     target_error_proba_ : ndarray of shape (n,)
         Probability that each target is wrong, of rows that were not fitted (``max_rows``) too; this
         and the next with "contaminated" noise only.
-    log_evidence_, log_evidence_se_ : float
+    log_evidence_, log_evidence_se_ : float or None
         Log of the probability (classes) or of the density (numbers) of the targets given inputs and
         the kernel of most weight, hyperparameters integrated out, and its standard error; nats.
-        After "importance" only.
+        None after chains.
 
     See Also
     --------

@@ -42,6 +42,7 @@ from mercer.sampling.checkpoint import digest_arrays
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import (
     LARGEST_WHOLE,
+    RATE_OF_MANY,
     FittedSphere,
     Problem,
     check_sampler,
@@ -119,6 +120,8 @@ class NoiseArgument:
 
     def _by_class(self, labels: NDArray[np.int64], n_classes: int) -> LabelNoise | Confusion:
         """Costs with rates of each class, learned."""
+        if n_classes == 2 and len(labels) > LARGEST_WHOLE:  # a table of every pair of counts
+            raise UsageError(RATE_OF_MANY)
         if n_classes == 2:
             return learned_class_rates(self.prior, labels)
         return learned_confusion(self.prior, labels, n_classes)

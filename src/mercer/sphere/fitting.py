@@ -80,6 +80,7 @@ _FEWEST_WARMUP = 30
 _SCREENED_TRAJECTORIES = 16
 # Rows that the linear start of a screened chain is fitted to.
 _START_ROWS = 200_000
+RATE_OF_MANY = f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
 # Powers of the likelihood where rungs are asked for.
 _POWERS = tuple(np.linspace(0.0, 1.0, 8).tolist())
 
@@ -108,9 +109,7 @@ def check_sampler(sampler: str, noise: LabelNoise | Confusion) -> None:
             f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use 'auto' or 'hmc'"
         )
     if not noise.is_common or noise.must_be_right.any():
-        raise UsageError(
-            f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
-        )
+        raise UsageError(RATE_OF_MANY)
 
 
 def make_chains(

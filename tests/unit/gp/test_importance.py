@@ -280,3 +280,13 @@ def test_the_error_of_an_average_over_chains_counts_their_correlation() -> None:
     assert errors[0] == pytest.approx(np.sqrt(9.0 / (4 * n)), rel=0.2)
     assert errors[1] == 0.0
     assert np.isnan(monte_carlo_errors(x[:, :3], None)).all()
+
+
+def test_chains_have_no_evidence() -> None:
+    """It is None then, as that of a kernel Gibbs sampler that compared nothing."""
+    X = np.linspace(-1.0, 1.0, 12)[:, np.newaxis]
+    short = {"n_draws": 10, "n_warmup": 10, "n_chains": 1, "progress": False}
+    for settings in ({"inference": "hmc"}, {"integration": "exact"}):
+        model = GPClassifier(kernel="rbf", **settings, **short).fit(X, X[:, 0] > 0.1)
+        assert model.log_evidence_ is None
+        assert model.log_evidence_se_ is None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from mercer import KernelGibbsClassifier
 from mercer.errors import UsageError
 from mercer.likelihoods.label_noise import (
     IMPOSSIBLE,
@@ -113,3 +116,16 @@ def test_the_argument_is_kept() -> None:
     assert check_noise(rate, [1, 2]) == NoiseArgument(rate, (1.0, 2.0))
     with pytest.raises(UsageError, match=r"names the classes \['yes'\], the target has"):
         check_noise(rate, (1, 2)).costs(LABELS, CLASSES)
+
+
+def test_rates_by_class_of_many_rows_are_refused_before_anything_is_made_of_them() -> None:
+    """A table of all pairs of counts of errors would take 72 MB here, and 20 GB of 10^5 rows."""
+    X = np.random.default_rng(0).standard_normal((6000, 1))
+    model = KernelGibbsClassifier(noise_rate="learn per class", kernel="linear")
+    tracemalloc.start()
+    try:
+        with pytest.raises(UsageError, match="above 5000 rows noise_rate must be one number"):
+            model.fit(X, np.arange(6000) % 2)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
