@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 
 from mercer.basis.filter import AnyFilter, Seen, State, copied
 from mercer.basis.model import Array, Integers
-from mercer.basis.population_loops import coefficients, predict_rows
+from mercer.basis.population_loops import coefficients, log_density_of_few, predict_rows
 from mercer.posterior.predictive import Contamination, StudentMixture
 
 # Of the function, in noise variances: what rounding leaves of it.
@@ -172,20 +172,11 @@ def at_least(filter_: AnyFilter, state: State, x: Array, y: float) -> float:
     """Return what a few particles contribute to the log density that judges a row, in nats."""
     particles, m = state.particles, filter_.grid.n_mean
     level = int(particles.level[int(np.argmax(particles.log_weight))])
-    which = np.flatnonzero(particles.level == level)[:_FEW]
-    design = filter_.grid.row(x, state.centres, state.statistics.n_candidates, level)
-    means = np.empty((1, len(particles.size)))
-    spreads = np.empty_like(means)
-    predict_rows(design, which, m, particles, means, spreads)
-    variances, degrees = noise_variances(filter_, state)
-    squares = variances[which] * spreads[0, which]
-    ratios = (y - means[0, which]) ** 2 / squares
-    degrees = min(degrees, _DEGREES)
-    half = 0.5 * (degrees + 1.0)
-    logs = math.lgamma(half) - math.lgamma(0.5 * degrees) - half * np.log1p(ratios / degrees)
-    logs -= 0.5 * math.log(degrees * math.pi)
-    logs += particles.log_weight[which] - 0.5 * np.log(squares)
-    return float(np.logaddexp.reduce(logs))
+    row = filter_.grid.row(x, state.centres, state.statistics.n_candidates, level)
+    n_rows = state.statistics.n_rows + state.n_pending
+    return float(
+        log_density_of_few(row, y, _FEW, _DEGREES, m, level, filter_.prior, n_rows, particles)
+    )
 
 
 # Filters side by side that forget at different rates, weighted by how well they predicted.

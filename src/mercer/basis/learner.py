@@ -625,7 +625,7 @@ def compile_now() -> None:
     settings = FilterSettings(
         kernel="rbf", lengthscale=(1.0,), n_particles=4, expected_centres=1.0, max_centres=2,
         max_candidates=2, centres_prior="poisson", variances="sampled", linear_part=False,
-        resampling="systematic", forgetting=(0.9,),
+        resampling="systematic", forgetting=(0.9,), robust=True,
     )  # fmt: skip
     ensemble = settings.ensemble(settings.grid_of(np.ones(1), all_alike(1)), 0)
     rng = np.random.default_rng(0)

@@ -233,6 +233,38 @@ def predict_rows(rows, which, n_mean, particles, means, spreads):
 
 
 @compiled(nogil=True, error_model="numpy")
+def log_density_of_few(row, y, n_few, most_degrees, n_mean, level, prior, n_rows, particles):
+    """Return what a level's first particles contribute to the log density of a target, in nats.
+
+    ``row`` (1, C) is the design at the level. The law has at most so many degrees of freedom.
+    """
+    which, n = np.empty(n_few, np.int64), 0
+    for i in range(len(particles.size)):
+        if n < n_few and particles.level[i] == level:
+            which[n] = i
+            n += 1
+    means, spreads = np.empty((1, len(particles.size))), np.empty((1, len(particles.size)))
+    predict_rows(row, which[:n], n_mean, particles, means, spreads)
+    shape = prior.noise_shape + 0.5 * n_rows
+    degrees = most_degrees if prior.is_sampled else min(2.0 * shape, most_degrees)
+    half, logs = 0.5 * (degrees + 1.0), np.empty(n)
+    for j in range(n):
+        i = which[j]
+        noise = particles.noise[i]
+        if not prior.is_sampled:
+            noise = (prior.noise_rate + 0.5 * particles.rss[i]) / shape
+        square = noise * spreads[0, i]
+        ratio = (y - means[0, i]) ** 2 / square
+        logs[j] = particles.log_weight[i] - 0.5 * math.log(square)
+        logs[j] -= half * math.log1p(ratio / degrees)
+    highest = logs.max()
+    if not highest > -math.inf:
+        return highest
+    constant = math.lgamma(half) - math.lgamma(0.5 * degrees) - 0.5 * math.log(degrees * math.pi)
+    return constant + highest + math.log(np.exp(logs - highest).sum())
+
+
+@compiled(nogil=True, error_model="numpy")
 def coefficients(particles, n_mean, beta):
     """Write the posterior mean of each particle's coefficients into rows of beta (N, P)."""
     for i in range(len(particles.size)):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 import mercer
 from mercer.basis import ensemble as ensemble_module
@@ -93,6 +94,12 @@ def test_few_particles_are_asked_first_and_change_no_decision(
         whole = long_tailed(filter_law(filter_, state, z)).log_density([0.3])[0]
         few = at_least(filter_, state, z[0], 0.3)
         assert whole - 5.0 < few <= whole + 1e-12
+        law, particles = long_tailed(filter_law(filter_, state, z)), state.particles
+        best = particles.level[np.argmax(particles.log_weight)]
+        first = np.flatnonzero(particles.level == best)[:8]
+        each = student_t.logpdf(0.3, law.df, law.locations[0, first], law.scales[0, first])
+        own_share = np.logaddexp.reduce(np.log(law.weights[first]) + each)
+        assert few == pytest.approx(own_share, abs=1e-10)
     monkeypatch.setattr(ensemble_module, "at_least", lambda *_: -np.inf)
     thorough = small(**own).partial_fit(X, y)
     assert bits(thorough) == bits(quick)
