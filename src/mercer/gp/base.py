@@ -529,7 +529,8 @@ class GPEstimator(KernelEstimator):
     ) -> None:
         """Set what is learned of the hyperparameters on standardised rows X (n, d)."""
         self._evidence = evidence
-        self.log_evidence_, self.log_evidence_se_ = evidence or (None, None)
+        self.log_evidence_: float | None = None if evidence is None else evidence[0]
+        self.log_evidence_se_: float | None = None if evidence is None else evidence[1]
         self._X, self._fits = X, fits
         self.kernel_ = kernel_named(fits[0].kernel)
         self.kernel_weights_ = {each.name: each.weight for each in fits}
