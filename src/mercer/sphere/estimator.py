@@ -721,9 +721,15 @@ def _without_files(model: Candidate) -> Candidate:
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """Make a folder in the cache for the time of a fit."""
+    """Make a folder in the cache for the time of a fit; of a process that is killed it goes too."""
+    from joblib.externals.loky.backend import resource_tracker
+
     with (
         in_folder(cache_folder()),
         TemporaryDirectory(prefix="fit-", dir=cache_folder(), ignore_cleanup_errors=True) as folder,
     ):
-        yield Path(folder)
+        resource_tracker.register(folder, "folder")
+        try:
+            yield Path(folder)
+        finally:
+            resource_tracker.unregister(folder, "folder")

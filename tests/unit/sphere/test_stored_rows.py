@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -217,3 +219,27 @@ def test_memory_does_not_grow_with_the_inputs(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True, env=os.environ,
     )  # fmt: skip
     assert float(out.stdout) < 80.0
+
+
+def test_features_of_a_killed_process_are_removed(rows: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", rows)
+    code = (
+        "import mercer.data; from mercer import KernelGibbsClassifier as Model; "
+        f"rows = mercer.data.open({str(tmp_path / 'rows.npy')!r}); "
+        "Model(rank=8, lengthscale='median', n_draws=10**6, progress=False).fit(rows, 'x4')"
+    )
+
+    def files() -> list[Path]:
+        return list(cache_folder().glob("fit-*/*"))
+
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as running:
+        assert _comes(lambda: bool(files()))
+        running.kill()
+    assert _comes(lambda: not any(cache_folder().glob("fit-*")))
+
+
+def _comes(is_there: Callable[[], bool], seconds: float = 120.0) -> bool:
+    end = time.monotonic() + seconds
+    while not is_there() and time.monotonic() < end:
+        time.sleep(0.05)
+    return is_there()
