@@ -329,21 +329,21 @@ def _native(labels: Any) -> Any:
 
 
 def constant_columns(table: TrainingTable) -> str:
-    """Say which inputs are constant; empty if none is."""
-    names = [
-        quoted(name)
-        for name, spread in zip(table.encoder.feature_names, np.ptp(table.X, axis=0), strict=True)
-        if spread == 0
-    ]
-    if not names:
-        return ""
-    if len(names) == table.X.shape[1]:
+    """Say which inputs are constant; empty if none is, or a hint on names of rows has said it."""
+    features = np.array(table.encoder.feature_names, dtype=object)
+    is_constant = np.ptp(table.X, axis=0) == 0
+    if is_constant.all():
         return (
-            f"all inputs are constant ({', '.join(names[:5])}), so there is nothing to learn: the "
-            "predictions are the prior's and say nothing of a row"
+            f"all inputs are constant ({', '.join(map(quoted, features[:5]))}), so there is "
+            "nothing to learn: the predictions are the prior's and say nothing of a row"
         )
+    codes, n = table.encoder.codes, table.inputs.n_rows
+    told = [code.name for code in codes if code.differs_in_every(n)]
+    names = features[is_constant & ~np.isin(table.encoder.sources, told)]
+    if not len(names):
+        return ""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"constant, so without effect: {', '.join(names[:5])}{more}"
+    return f"constant, so without effect: {', '.join(map(quoted, names[:5]))}{more}"
 
 
 # From the options of `mercer fit` to what is fitted, each choice said in one line.

@@ -168,7 +168,11 @@ def read_training(
             *id_notes,
             *_name_hints(inputs, encoder, id_column),
             *_case_notes(frame, [options.target] if classes else [], encoder),
-            *encoder.notes,
+            *(
+                note
+                for code in encoder.codes
+                if not code.differs_in_every(inputs.n_rows) and (note := code.note())
+            ),  # what `_name_hints` says is said once
             *encoded.notes,
         ),
         order=order,

@@ -139,6 +139,10 @@ class ColumnCode:
             return "none of the levels"
         return f"halfway between the two, {' and '.join(map(quoted, self.levels))}"
 
+    def differs_in_every(self, n_rows: int) -> bool:
+        """Whether it has as many levels as there are rows: their frequencies say nothing."""
+        return self.kind == "frequency" and len(self.levels) == n_rows
+
     def note(self) -> str | None:
         """Say in one line what may surprise; None: nothing does."""
         column = f"column {quoted(self.name)}"
