@@ -31,7 +31,7 @@ train, test = table[:160], table[160:]
 # What is text, a date or missing is encoded as the command line does it.
 
 encode = mercer.TableEncoder(missing="indicator")
-audit = mercer.KernelGibbsClassifier(encode=encode, n_draws=100, random_state=0)
+audit = mercer.KernelGibbsClassifier(encode=encode, n_draws=200, random_state=0)
 audit.fit(train, label[:160])
 ax = audit.plot.label_errors(fdr=0.2)
 
