@@ -414,7 +414,7 @@ def predict() -> None:
 def stream() -> None:
     """Predict rows as they come, and learn each once it is predicted.
 
-    Rows come from standard input or from the file INPUT: CSV with a header, or a JSON object a
+    Rows come from standard input (or -) or the file INPUT: CSV with a header, or a JSON object a
     line. For each row one JSON line is written, at once: the mean and standard deviation of the
     target before it was seen, or the most probable class and the probability of each; the log
     density of the target (score) and the mean of that so far. With --lags these were said H rows

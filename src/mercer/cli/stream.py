@@ -498,6 +498,7 @@ def _hint(path: Path | None, *, is_saved: bool) -> str:
 def run(path: Path | None, save_every: str, on_bad_row: str, quiet: bool, **given: Any) -> None:
     """Do the work of `mercer stream`: `mercer.cli.commands` has its options."""
     save: Path | None = given["save"]
+    path = None if path == Path("-") else path
     check_outputs({"--save": save}, {"INPUT": path, "--load": given["load"]})
     session = Session()
     is_shown = session.err.is_terminal and not sys.stdout.isatty() and not quiet

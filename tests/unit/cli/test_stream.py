@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -858,3 +859,12 @@ def test_semicolons_and_decimal_commas(stream, rows: Path) -> None:
     _, expected, _ = stream(rows, *COMMON, "--id", "name")
     text = rows.read_text().replace(",", ";").replace(".", ",")
     assert stream(text, *COMMON, "--id", "name")[1] == expected
+
+
+def test_a_dash_is_standard_input(stream, run, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, answers, _ = stream(rows, *COMMON)
+    with open(rows) as piped:
+        monkeypatch.setattr(sys, "stdin", piped)
+        other, out, err = run("stream", "-", *COMMON)
+    assert code == other == 0, err
+    assert read_answers(out) == answers
