@@ -87,7 +87,7 @@ def figures() -> dict[str, float]:
 
 LIMITS = {
     "files": 196,
-    "lines": 72_877,
+    "lines": 72_880,
     "files of gp": 15,
     "files of sphere": 15,
     "files of basis": 16,

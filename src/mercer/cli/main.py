@@ -11,7 +11,7 @@ import click
 
 from mercer.cli.commands import COMPLETE, cli
 from mercer.cli.exits import fail, hush_output, mend_streams
-from mercer.sampling.signals import StopSignals
+from mercer.sampling.signals import StopRequestedError, StopSignals
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,9 +36,12 @@ def main(arguments: Sequence[str]) -> int:
 def run() -> None:
     """Run the command line of this process, and end it."""
     mend_streams()
-    with StopSignals(manner="raise", is_program=True):
-        code = main(sys.argv[1:])
-        hush_output()
+    try:
+        with StopSignals(manner="raise", is_program=True):
+            code = main(sys.argv[1:])
+            hush_output()
+    except StopRequestedError as error:  # after the last place where the command could be left
+        code = fail(error, is_debug=False)
     sys.exit(code)
 
 

@@ -194,6 +194,24 @@ def test_a_signal_among_the_first_imports_is_one_line(number: int, delay: float)
     assert done.stderr.count("\n") <= 1
 
 
+LATE = """
+import os
+from mercer.cli import main
+scope = {"__name__": "numba", "os": os}  # where no signal may raise
+exec("def work(arguments): os.kill(os.getpid(), 2); return 0", scope)
+main.main = scope["work"]
+main.run()
+"""
+
+
+def test_a_signal_at_the_very_end_of_a_command_is_one_line() -> None:
+    """Before, a traceback and exit code 1, wherever no safe place came before the end."""
+    done = subprocess.run(
+        [sys.executable, "-c", LATE], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (130, 1)
+
+
 def test_a_block_that_a_signal_met_as_it_was_entered_is_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
