@@ -86,8 +86,8 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 196,
-    "lines": 72_880,
+    "files": 197,
+    "lines": 73_111,
     "files of gp": 15,
     "files of sphere": 15,
     "files of basis": 16,
@@ -95,7 +95,7 @@ LIMITS = {
     "files of cli": 27,
     "levels of folders": 1,
     "modules with one importer": 41,
-    "imports in 100 lines": 3.9,
+    "imports in 100 lines": 4.0,
     "longest chain of imports": 10,
     "modules that a GPClassifier needs": 48,
 }

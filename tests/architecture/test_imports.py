@@ -91,7 +91,7 @@ DOORS = {
     "numba": lambda path: path in ("numerics/compilation.py", "sphere/loops.py"),
     "torch": lambda path: path == "features/device.py",
     "array_api_compat": lambda path: path == "features/device.py",
-    "dask": lambda path: path == "data/dask.py",
+    "dask": lambda path: path in ("data/dask.py", "data/dask_collections.py"),
     "distributed": lambda path: path == "data/dask.py",
     "starlette": lambda path: path == "review/server.py",
     "uvicorn": lambda path: path == "review/server.py",

@@ -20,7 +20,7 @@ from mercer.cli.fitting import (
     refuse_unconverged,
 )
 from mercer.cli.options import TableOptions
-from mercer.cli.out_of_core import fit_stored, open_training, refuse_with_engine
+from mercer.cli.out_of_core import check_engine, fit_stored, open_training
 from mercer.cli.outputs import (
     check_format,
     check_outputs,
@@ -173,6 +173,8 @@ def run(
     checkpoint: Path | None,
     strict: bool,
     engine: str | None,
+    scheduler: str | None,
+    workers: int | None,
     is_json: bool,
     **of_fit: Any,
 ) -> None:
@@ -187,9 +189,8 @@ def run(
     options = FitOptions(data=data, table=table, scoring=None, checkpoint=checkpoint, **of_fit)
     check_id(table)
     writes = Writes(out, report, fixed, is_for_spreadsheet)
-    if engine is not None:
-        unused = {"--id": table.id_column, "--fixed": fixed, "--encoding": table.encoding}
-        refuse_with_engine([name for name, value in unused.items() if value is not None])
+    of_all_rows = {"--id": table.id_column, "--fixed": fixed, "--encoding": table.encoding}
+    check_engine(engine, scheduler, workers, of_all_rows)
     with (
         session.warnings_as_lines(),
         stoppable(checkpoint),
@@ -200,7 +201,9 @@ def run(
             plan = make_plan(options, session)
             _audit(plan, session, table, fdr, writes, is_strict=strict)
             return
-        stored = open_training(options, engine, is_quiet=session.is_json)
+        stored = open_training(
+            options, engine, scheduler=scheduler, n_workers=workers, is_quiet=session.is_json
+        )
         fitted, saved = fit_stored(stored, session)
         audit = _listed(fitted, session, fdr, fitted.estimator.row_names_, is_strict=strict)
         write_audit(audit, fitted, saved.provenance, session, writes, stored.entry)

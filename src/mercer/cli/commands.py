@@ -222,6 +222,24 @@ RUN = (
     ),
     click.option("--strict", is_flag=True, help="Write nothing and exit 5 when diagnostics warn."),
 )
+#: Options of commands that leave the rows in their files.
+ENGINE = (
+    click.option(
+        "--engine",
+        type=click.Choice(["disk", "dask"]),
+        help="Leave the rows in their files: this process reads them in blocks (disk), or workers "
+        "of a Dask cluster read them and add up what is asked of them (dask). Spectral, sphere.",
+    ),
+    click.option(
+        "--scheduler", metavar="ADDRESS", help="Of the cluster [default: one started here]."
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(1, 1024),
+        metavar="N",
+        help="To start [default: all cores].",
+    ),
+)
 
 
 def cv_option(text: str) -> Callable[[Command], Command]:
@@ -276,21 +294,7 @@ def out_path(name: str, text: str, *, is_required: bool = False) -> Callable[[Co
     out_path("--report", "Write a report, one HTML file."),
     *RUN,
     jobs_option,
-    click.option(
-        "--engine",
-        type=click.Choice(["disk", "dask"]),
-        help="Leave the rows in their files: this process reads them in blocks (disk; spectral, "
-        "sphere), or workers of a Dask cluster read and sum them (dask; spectral).",
-    ),
-    click.option(
-        "--scheduler", metavar="ADDRESS", help="Of the cluster [default: one started here]."
-    ),
-    click.option(
-        "--workers",
-        type=click.IntRange(1, 1024),
-        metavar="N",
-        help="To start [default: all cores].",
-    ),
+    *ENGINE,
     json_option,
     has_table=True,
 )
@@ -527,11 +531,7 @@ def inspect() -> None:
     spreadsheet_option,
     *RUN,
     jobs_option,
-    click.option(
-        "--engine",
-        type=click.Choice(["disk"]),
-        help="Leave the rows in their files, and read them in blocks (classes).",
-    ),
+    *ENGINE,
     json_option,
     has_table=True,
     brief="List the rows whose label is probably wrong.",

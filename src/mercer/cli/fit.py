@@ -26,7 +26,7 @@ from mercer.cli.fitting import (
     refuse_unconverged,
 )
 from mercer.cli.options import TableOptions
-from mercer.cli.out_of_core import StoredTraining, fit_stored, open_training, refuse_with_engine
+from mercer.cli.out_of_core import StoredTraining, check_engine, fit_stored, open_training
 from mercer.cli.outputs import check_outputs, kept_to_this, typed_words
 from mercer.cli.saving import (
     as_json,
@@ -88,14 +88,11 @@ def run(
         {"--out": out, "--report": report}, {"DATA": data, "--test": test}, checkpoint=checkpoint
     )
     session = Session(is_json)
-    if engine != "dask" and (scheduler is not None or workers is not None):
-        raise UsageError("--scheduler and --workers are of --engine dask")
-    if engine is not None:
-        unused = {
-            "--id": table.id_column, "--group": table.group, "--test": test,
-            "--test-size": test_size, "--cv": cv, "--encoding": table.encoding,
-        }  # fmt: skip
-        refuse_with_engine([name for name, value in unused.items() if value is not None])
+    of_all_rows = {
+        "--id": table.id_column, "--group": table.group, "--test": test,
+        "--test-size": test_size, "--cv": cv, "--encoding": table.encoding,
+    }  # fmt: skip
+    check_engine(engine, scheduler, workers, of_all_rows)
     options = FitOptions(
         data=data,
         table=table,

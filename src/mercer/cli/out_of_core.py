@@ -323,11 +323,16 @@ class StoredTraining:
         return f"{printable(self.rows.name)}: {self.rows.n_rows} rows, {n_inputs} inputs, {place}"
 
 
-def refuse_with_engine(options: list[str]) -> None:
-    """Refuse options that ask for the whole table."""
-    if options:
+def check_engine(
+    engine: str | None, scheduler: str | None, workers: int | None, unused: dict[str, Any]
+) -> None:
+    """Refuse options of a cluster without one, and with an engine those of the whole table."""
+    if engine != "dask" and (scheduler is not None or workers is not None):
+        raise UsageError("--scheduler and --workers are of --engine dask")
+    given = [name for name, value in unused.items() if value is not None]
+    if engine is not None and given:
         raise UsageError(
-            f"{', '.join(options)}: not with --engine, which leaves the rows in their files; "
+            f"{', '.join(given)}: not with --engine, which leaves the rows in their files; "
             "`mercer predict` scores other files block by block"
         )
 
@@ -349,8 +354,6 @@ def open_training(
     model = options.model
     if model == "auto":
         model = "spectral" if options.scoring else "sphere"
-    if model == "sphere" and engine != "disk":
-        raise UsageError("--engine dask: sphere draws in one process; use --engine disk")
     if model not in ("spectral", "sphere"):
         raise UsageError(f"--engine: {model} needs all rows in memory; use --model spectral")
     if model != "sphere" and options.scoring is None:

@@ -16,22 +16,20 @@ import platform
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data.encoding import Encoder
-from mercer.data.files import Stamp, place, printable
-from mercer.data.frame import Frame, null_words, refuse_twins
-from mercer.data.opening import Learner, Read, encode_piece
-from mercer.data.source import ArrayRows, FileRows, Part, RowSource, Work, check_array
-from mercer.errors import INSTALL, ClusterError, DataError, MercerError, StorageError, UsageError
+from mercer.data.files import Stamp, printable
+from mercer.data.source import FileRows, Make, RowSource, Work
+from mercer.errors import INSTALL, ClusterError, MercerError, StorageError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, aligned_runs, plus
 
@@ -44,8 +42,6 @@ SECONDS_TO_ANSWER = 10.0
 PATIENCE = 30.0
 # Runs for each thread of the workers: enough to be shared out evenly.
 _RUNS_PER_THREAD = 4
-# The most bytes of rows that one task is given, where rows lie in the memory of workers.
-_BYTES_PER_RUN = 2**26
 # Of clusters that are started here. By default each process looks at its own threads 100 times a
 # second, for a dashboard that nobody sees, which takes 3 % of a core, and at the memory of workers
 # 10 times, half of what is left while nothing happens; and workers give each block of rows back to
@@ -62,6 +58,8 @@ _SEE = (
     "give all workers the same files under the same paths, and a cache that all see (cache=..., "
     "XDG_CACHE_HOME)"
 )
+# The most bytes of rows that one task is given, where rows lie in the memory of workers.
+_BYTES_PER_RUN = 2**26
 _REMEDY = "what a checkpoint holds goes on by the same call, on one machine too"
 
 
@@ -92,10 +90,10 @@ def connect(scheduler: str | None = None, n_workers: int | None = None) -> str:
     ImportError
         Dask is not installed.
     """
-    distributed = _distributed()
+    distributed = distributed_package()
     own = _clients.get((os.getpid(), _started.get(os.getpid(), "")))
     if scheduler is not None:
-        client = _client(scheduler)
+        client = client_of(scheduler)
     else:
         try:
             client = distributed.get_client()
@@ -117,7 +115,7 @@ def _has(client: Any, n_workers: int | None) -> bool:
 
 def local_cluster(n_workers: int | None = None) -> Any:
     """Start workers on this machine, a thread each, which nobody from outside can reach."""
-    distributed = _distributed()
+    distributed = distributed_package()
     from dask import config
 
     try:
@@ -138,7 +136,8 @@ def local_cluster(n_workers: int | None = None) -> Any:
         ) from error
 
 
-def _distributed() -> Any:
+def distributed_package() -> Any:
+    """Load the scheduler and workers of Dask, an extra."""
     try:
         import distributed
     except ImportError:
@@ -146,12 +145,12 @@ def _distributed() -> Any:
     return distributed
 
 
-def _client(address: str) -> Any:
+def client_of(address: str) -> Any:
     """Return the client of this process for a scheduler."""
     key = os.getpid(), address
     if key not in _clients or _clients[key].status == "closed":
         try:
-            _clients[key] = _distributed().Client(
+            _clients[key] = distributed_package().Client(
                 address, timeout=SECONDS_TO_ANSWER, set_as_default=False
             )
         except (OSError, ValueError) as error:
@@ -212,28 +211,45 @@ class ClusterRows(RowSource):
 
     def total(self, add: Work, check: Callable[[], None] = lambda: None, plus: Plus = plus) -> Any:
         """Make one pass on the workers, which also add what its runs return: see `RowSource`."""
-        client = _client(self.scheduler)
+        client = client_of(self.scheduler)
         total = PairwiseSum(lambda a, b: client.submit(plus, a, b, pure=False))
-        with _telling(self.scheduler, self.name):
+        with telling(self.scheduler, self.name):
             for level, future in self._submitted(client, add, ROWS_PER_TERM):
                 total.add(future, level)
-            return _results(client, [total.total()], check)[0]
+            return results_of(client, [total.total()], check)[0]
+
+    def keep(self, make: Make, width: int, folder: Path) -> HeldArrays:
+        """Have the workers keep what a function makes of the blocks: see `RowSource`."""
+        client = client_of(self.scheduler)
+        work = functools.partial(_made, make)
+        with telling(self.scheduler, self.name):
+            level = level_of_bytes(4 * width)
+            runs = self._submitted(client, work, ROWS_PER_TERM, largest=level)
+            futures = tuple(future for _, future in runs)
+            n_rows = results_of(client, client.map(len, futures, pure=False))
+        keys = tuple(future.key for future in futures)
+        return HeldArrays(self.scheduler, self.name, tuple(n_rows), width, keys, futures)
 
     def each(
         self, work: Work, rows_per_block: int, rows: NDArray[np.int64] | None = None
     ) -> list[Any]:
         """Have the workers look at all runs, or at those that hold some of the rows."""
-        client = _client(self.scheduler)
-        with _telling(self.scheduler, self.name):
+        client = client_of(self.scheduler)
+        with telling(self.scheduler, self.name):
             futures = [future for _, future in self._submitted(client, work, rows_per_block, rows)]
-            return _results(client, futures)
+            return results_of(client, futures)
 
     def add_up(self, function: Callable[..., Any], plus: Plus, *lists: Iterable[Any]) -> Any:
         """Add what a function returns on the workers: see `RowSource`."""
-        return _add_up(self.scheduler, self.name, function, plus, *lists)
+        return add_up_on(self.scheduler, self.name, function, plus, *lists)
 
     def _submitted(
-        self, client: Any, work: Work, rows_per_block: int, rows: NDArray[np.int64] | None = None
+        self,
+        client: Any,
+        work: Work,
+        rows_per_block: int,
+        rows: NDArray[np.int64] | None = None,
+        largest: int = 62,
     ) -> Iterator[tuple[int, Any]]:
         """Hand out the runs, or those that hold some of the rows: (level, future) of each."""
         self._refuse_columns()
@@ -243,7 +259,7 @@ class ClusterRows(RowSource):
         sent = client.submit(_same, work, pure=False)  # a task: made again where it was lost
         given = self._given(client)
         token = uuid.uuid4().hex
-        for first, own_level in aligned_runs(n_terms, min(level, self._largest_level)):
+        for first, own_level in aligned_runs(n_terms, min(level, largest, self._largest_level)):
             last = first + (1 << own_level)
             start, stop = first * ROWS_PER_TERM, min(last * ROWS_PER_TERM, self.n_rows)
             if rows is not None and np.searchsorted(rows, start) == np.searchsorted(rows, stop):
@@ -254,7 +270,7 @@ class ClusterRows(RowSource):
             )  # fmt: skip
 
 
-def _results(client: Any, futures: Any, check: Callable[[], None] = lambda: None) -> list[Any]:
+def results_of(client: Any, futures: Any, check: Callable[[], None] = lambda: None) -> list[Any]:
     """Wait for tasks; what `check` raises cancels them."""
     alone_since, looked = None, time.monotonic()
     results = []
@@ -291,7 +307,7 @@ def _look(client: Any, alone_since: float | None) -> float | None:
 
 
 @contextmanager
-def _telling(scheduler: str, name: str) -> Iterator[None]:
+def telling(scheduler: str, name: str) -> Iterator[None]:
     """Turn what Dask raises into an error that names what was lost of a table."""
     from distributed import KilledWorker
 
@@ -313,20 +329,20 @@ def _telling(scheduler: str, name: str) -> Iterator[None]:
         ) from error
 
 
-def _add_up(
+def add_up_on(
     scheduler: str, name: str, function: Callable[..., Any], plus: Plus, *lists: Iterable[Any]
 ) -> Any:
     """Add in pairs, on the workers, what a function returns for the elements of lists."""
-    client = _client(scheduler)
+    client = client_of(scheduler)
     sent = client.submit(_same, function, pure=False)
     total = PairwiseSum(lambda a, b: client.submit(plus, a, b, pure=False))
-    with _telling(scheduler, name):
+    with telling(scheduler, name):
         ends = []  # the first that fails, in their order, is what is said
         for given in zip(*lists, strict=True):
             term = client.submit(_named, sent, *given, pure=False)
             ends.append(client.submit(bool, term, pure=False))
             total.add(term)
-        return _results(client, [*ends, total.total()])[-1]
+        return results_of(client, [*ends, total.total()])[-1]
 
 
 def level_of_runs(n_terms: int, n_threads: int) -> int:
@@ -334,10 +350,15 @@ def level_of_runs(n_terms: int, n_threads: int) -> int:
     return max(0, (n_terms // (_RUNS_PER_THREAD * n_threads)).bit_length() - 1)
 
 
+def level_of_bytes(bytes_per_row: int) -> int:
+    """Return k for rows that lie in the memory of workers: runs of 2^k terms are small there."""
+    return max(0, (_BYTES_PER_RUN // (bytes_per_row * ROWS_PER_TERM)).bit_length() - 1)
+
+
 def _make_room() -> None:
     """Let a worker that waits here, for a chain that it runs, take other tasks meanwhile."""
     with suppress(ValueError, KeyError):  # this is no worker, or it has done so before
-        _distributed().secede()
+        distributed_package().secede()
 
 
 def _named(function: Callable[..., Any], *given: Any) -> Any:
@@ -346,7 +367,7 @@ def _named(function: Callable[..., Any], *given: Any) -> Any:
         return function(*given)
     except StorageError as error:
         raise ClusterError(
-            f"worker {_distributed().get_worker().address}: {error}; {_SEE}"
+            f"worker {distributed_package().get_worker().address}: {error}; {_SEE}"
         ) from None
 
 
@@ -358,6 +379,10 @@ def _work_on(work: Work, source: Any, start: int, stop: int, rows_per_block: int
             return work(start, replace(slice_, array=array[rows]).blocks(rows_per_block))
         first, last = start // rows_per_block, -(-stop // rows_per_block)
         return work(start, source.blocks(rows_per_block, first=first, last=last))
+
+
+def _made(make: Make, first: int, blocks: Iterator[Array]) -> NDArray[np.float32]:
+    return np.concatenate(list(make(first, blocks)))
 
 
 def _same(value: Any) -> Any:
@@ -403,7 +428,7 @@ def share(
     if isinstance(source, FileRows) and source.path not in stamps:  # of text: its parsed cache
         stamps[source.path] = Stamp.of(source.path)
     address = connect(scheduler, n_workers)
-    for worker, words in _client(address).run(_amiss, tuple(stamps.values())).items():
+    for worker, words in client_of(address).run(_amiss, tuple(stamps.values())).items():
         if words:
             raise ClusterError(f"worker {worker} {words}; {_SEE}")
     return SharedFiles(
@@ -425,374 +450,52 @@ def _amiss(stamps: tuple[Stamp, ...]) -> str:
     return ""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HeldRows(ClusterRows):
-    """Rows of a Dask collection, which lie in the memory of the workers."""
+# Rows of numbers that workers keep.
 
-    keys: tuple[str, ...]  # of arrays of 2^level blocks each, the last of what is left
-    level: int
-    columns: tuple[int, ...]  # which of their columns, in order
-    # Workers hold the arrays as long as these live; another process knows the keys only.
+
+@dataclass(frozen=True, eq=False)
+class HeldArrays:
+    """Arrays in single precision, one after another as many rows, which workers keep.
+
+    What has no room in the memory of a worker lies on its disk; what is lost with a worker is made
+    again by another.
+    """
+
+    scheduler: str
+    name: str  # of the table that they are made of
+    n_rows: tuple[int, ...]  # of each
+    width: int
+    keys: tuple[str, ...]
+    # Workers keep the arrays as long as these live; another process knows the keys only.
     futures: tuple[Any, ...] = field(default=(), repr=False)
+    dtype: ClassVar[np.dtype[np.float32]] = np.dtype(np.float32)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "futures": ()}
 
+    def __len__(self) -> int:
+        return self.shape[0]
+
     @property
-    def _largest_level(self) -> int:
-        return self.level
+    def shape(self) -> tuple[int, int]:
+        """Of all of them, as of one array."""
+        return sum(self.n_rows), self.width
 
-    def _given(self, client: Any) -> Callable[[int, int], Any]:
-        futures = self.futures or tuple(_distributed().Future(key, client) for key in self.keys)
-        ends = np.cumsum([part.n_rows for part in self.parts])
-
-        def given(start: int, stop: int) -> tuple[Any, slice, _Slice]:
-            at, low = divmod(start, ROWS_PER_TERM << self.level)
-            first = int(np.searchsorted(ends, start, side="right"))
-            last = int(np.searchsorted(ends, stop))
-            slice_ = _Slice(
-                name=self.name, names=self.names, columns=self.columns,
-                parts=(Part(self.name, stop - start),), array=_NO_ARRAY,
-                checksums=self.checksums[start // self._check_rows : -(-stop // self._check_rows)],
-                owners=self.parts[first : last + 1],
-                skipped=start - (int(ends[first - 1]) if first else 0),
-            )  # fmt: skip
-            return futures[at], slice(low, low + stop - start), slice_
-
-        return given
-
-    def _chunks(self, start: int, stop: int) -> Iterator[Array]:
-        client = _client(self.scheduler)
-        given = self._given(client)
-        for first in range(start // ROWS_PER_TERM, -(-stop // ROWS_PER_TERM)):
-            low, high = first * ROWS_PER_TERM, min((first + 1) * ROWS_PER_TERM, self.n_rows)
-            future, rows, _ = given(low, high)
-            with _telling(self.scheduler, self.name):
-                block = _results(client, [client.submit(_cut, future, rows, self.columns)])[0]
-            yield block[max(start - low, 0) : stop - low]
-
-    def _pick(self, positions: tuple[int, ...]) -> Self:
-        return replace(
-            self,
-            names=tuple(self.names[k] for k in positions),
-            columns=tuple(self.columns[k] for k in positions),
-        )
+    def each(self, work: Callable[[int, Iterator[Any]], Any]) -> list[Any]:
+        """Have the workers look at each array, in blocks, as `RowSource.each` does."""
+        client = client_of(self.scheduler)
+        held = self.futures or [distributed_package().Future(key, client) for key in self.keys]
+        starts = np.cumsum([0, *self.n_rows]).tolist()
+        sent = client.submit(_same, work, pure=False)
+        with telling(self.scheduler, self.name):
+            futures = [
+                client.submit(_look_at, sent, array, start, pure=False)
+                for array, start in zip(held, starts, strict=False)
+            ]
+            return results_of(client, futures)
 
 
-def _cut(array: Array, rows: slice, columns: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(array[rows][:, columns])
-
-
-_NO_ARRAY = np.empty((0, 0))  # until the worker has the rows
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Slice(ArrayRows):
-    """Some rows of `HeldRows`, for a worker; the first is row ``skipped`` of the first owner."""
-
-    owners: tuple[Part, ...]
-    skipped: int
-
-    def place(self, row: int, column: str | None = None) -> str:
-        """Name the partition of a row, and its number there."""
-        row += self.skipped
-        for owner in self.owners:
-            if row < owner.n_rows:
-                return place(owner.name, row + 1, 0, column)
-            row -= owner.n_rows
-        raise IndexError(row)
-
-
-def open_collection(
-    X: Any,
-    y: Any = None,
-    name: str = "X",
-    *,
-    read: Callable[..., Frame] | None = None,
-    encode: Any = None,
-) -> HeldRows:
-    """Keep a Dask array or frame, and possibly a further column of targets, on the workers.
-
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
-    y : dask.array.Array of shape (n,), dask.dataframe.Series or scalar, optional
-        The last column, called "y"; a str, or number, is the name of a column of the frame.
-    read : callable, optional
-        (partition, its name, columns whose strings stay what they are) -> Frame. Without it, text
-        is refused.
-    encode : TableEncoder, optional
-        How inputs of text become numbers; without it they are refused.
-
-    Raises
-    ------
-    DataError
-        A column is not numbers, the lengths of chunks are not known, or not those of `y`.
-    """
-    import dask.array as da
-
-    scheduler = connect()
-    client = _client(scheduler)
-    called = "y"
-    if y is not None and np.ndim(y) == 0:
-        if y not in getattr(X, "columns", ()):
-            raise DataError(f"{name}: there is no column {y!r} to be the target")
-        X, y, called = X.drop(columns=[y]), X[y], str(y)
-    encoding: Encoder | None = None
-    labels = order = tuple[str, ...]()
-    if read is not None and encode is not None and _has_words(X, encode.missing):
-        array, encoding, _, _ = _encoded(X, name, client, read, encode)
-        names = encoding.feature_names
-    else:
-        names, array = _as_array(X, name, client)
-    if y is not None:
-        if not hasattr(y, "dask"):
-            y = da.from_array(np.asanyarray(y), chunks=-1)  # type: ignore[no-untyped-call]
-        if y.ndim == 1:
-            y = y.to_frame() if hasattr(y, "to_frame") else y[:, np.newaxis]
-        called = called if called not in names else "target"
-        if read is not None and _has_words(y):
-            target, _, labels, order = _encoded(y, "y", client, read)
-        else:
-            target = _as_array(y, "y", client)[1]
-        if target.shape != (len(array), 1):
-            n = len(target) if target.shape[1] == 1 else target.shape
-            raise DataError(f"y has {n} values, {name} {len(array)} rows; give one for each row")
-        names = (*names, called)
-    n_columns = len(names)
-    level = max(0, (_BYTES_PER_RUN // (8 * n_columns * ROWS_PER_TERM)).bit_length() - 1)
-    sizes = array.chunks[0]
-    if y is not None:
-        array = da.concatenate([array, target], axis=1)  # type: ignore[no-untyped-call]
-    array = array.rechunk({0: ROWS_PER_TERM << level, 1: -1})
-    futures = tuple(client.compute(array.to_delayed().ravel().tolist()))
-    rows = HeldRows(
-        name=name, names=names, scheduler=scheduler,
-        parts=tuple(Part(f"{name}, partition {k}", int(n)) for k, n in enumerate(sizes)),
-        keys=tuple(future.key for future in futures), futures=futures,
-        level=level, columns=tuple(range(n_columns)), encoding=encoding,
-        labels={called: labels} if labels else {}, order=order,
-    )  # fmt: skip
-    with _telling(scheduler, name):  # what fails in making them fails here
-        _results(client, [client.submit(len, future) for future in futures])
-    return rows
-
-
-def _chunk(values: Any, called: str, block_info: Any) -> Array:
-    """Return a chunk as numbers, NaN where it is masked; refuse another shape than declared."""
-    whole = block_info[None]
-    if np.shape(values) != whole["chunk-shape"]:
-        raise DataError(
-            f"{called}, partition {whole['chunk-location'][0]}: has the shape {np.shape(values)}, "
-            f"and was to have {whole['chunk-shape']}"
-        )
-    return np.asarray(np.ma.filled(values.astype(np.float64), np.nan))
-
-
-def _as_array(data: Any, name: str, client: Any) -> tuple[tuple[str, ...], Any]:
-    """Turn a Dask array or frame into names of columns and an array (n, d) of known chunks."""
-    if data.ndim != 2:
-        raise DataError(f"{name} has {data.ndim} dimension(s); a table has rows and columns")
-    if hasattr(data, "to_dask_array"):
-        columns = tuple(map(str, data.columns))
-        refuse_twins(name, columns)
-        for column, dtype in data.dtypes.items():
-            if not _is_number(dtype):
-                raise DataError(
-                    f"{name}, column {column!r}: holds {dtype}, not numbers; leave it out, or "
-                    "encode it before"
-                )
-        return columns, _numbers_of(data, name, client)
-    names = check_array(name, data.dtype, data.shape)
-    if np.isnan(data.shape[0]):
-        raise DataError(
-            f"{name}: the lengths of its chunks are not known; call {name}.compute_chunk_sizes() "
-            "before"
-        )
-    return names, data.map_blocks(_chunk, called=name, dtype=np.float64)
-
-
-def _numbers_of(frame: Any, name: str, client: Any) -> Any:
-    """Have the workers make an array of each partition of a frame, where each holds numbers."""
-    held, called = _held(frame, name, client)
-    columns = tuple(frame.columns)
-    futures = client.map(_numbers, held, [columns] * len(held), called, pure=False)
-    return _joined(futures, called, len(columns), client)
-
-
-def _held(frame: Any, name: str, client: Any) -> tuple[list[Any], list[str]]:
-    """Keep the partitions of a frame, as they are, on the workers; name each."""
-    called = [f"{name}, partition {k}" for k in range(frame.npartitions)]
-    return client.compute(frame.simplify().to_delayed(optimize_graph=False)), called
-
-
-def _gathered(futures: list[Any], called: list[str]) -> list[Any]:
-    """Wait for what is made of each partition; the first that fails is named."""
-    found = []
-    for future, name in zip(futures, called, strict=True):
-        try:
-            found.append(future.result())
-        except (MercerError, CancelledError, OSError):
-            raise
-        except Exception as error:  # whatever reads a partition raises what it likes
-            words = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            raise DataError(f"{name}: cannot be read as the others are; {words}") from error
-    return found
-
-
-def _joined(futures: list[Any], called: list[str], n_columns: int, client: Any) -> Any:
-    """Join arrays on the workers, one a partition."""
-    import dask.array as da
-
-    sizes = _gathered(client.map(len, futures, pure=False), called)
-    arrays = [
-        da.from_delayed(future, (size, n_columns), np.float64)  # type: ignore[no-untyped-call]
-        for future, size in zip(futures, sizes, strict=True)
-    ]
-    return da.concatenate(arrays)  # type: ignore[no-untyped-call]
-
-
-def _is_number(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "O") in "biuf"
-
-
-def _refuse_lack(part: Any, columns: tuple[Any, ...], name: str) -> None:
-    missing = [column for column in columns if column not in part.columns]
-    if missing:
-        raise DataError(f"{name}: there is no column {missing[0]!r}, which other partitions have")
-
-
-def _numbers(part: Any, columns: tuple[Any, ...], name: str) -> Array:
-    """Turn a partition into numbers; a column that is missing or holds something else is named."""
-    _refuse_lack(part, columns, name)
-    numbers = np.empty((len(part), len(columns)))
-    for j, column in enumerate(columns):
-        values = part[column]
-        if not _is_number(values.dtype) and len(part):
-            raise DataError(
-                f"{name}, column {column!r}: holds {values.dtype}, not numbers as in other "
-                f"partitions, such as {values.iloc[0]!r}"
-            )
-        numbers[:, j] = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    return numbers
-
-
-# Frames with text: each partition tells what it holds, then all are encoded alike.
-
-
-def _has_words(data: Any, missing: str = "error") -> bool:
-    """Whether a frame has columns that are not numbers, or gaps that are to be filled."""
-    if not hasattr(data, "to_dask_array") or data.ndim != 2:
-        return False
-    return missing != "error" or not all(map(_is_number, data.dtypes))
-
-
-def _encoded(
-    frame: Any, name: str, client: Any, read: Callable[..., Frame], encode: Any = None
-) -> tuple[Any, Encoder, tuple[str, ...], tuple[str, ...]]:
-    """Encode a frame on the workers: inputs, or, without ``encode``, a target.
-
-    Returns an array, the encoder, and the classes and their order.
-    """
-    columns, names = tuple(frame.columns), [str(column) for column in frame.columns]
-    refuse_twins(name, names)
-    texts = {str(c): c for c in columns if not _is_number(frame[c].dtype)}
-    is_guessed = {c: not hasattr(frame[key].dtype, "categories") for c, key in texts.items()}
-    held, called = _held(frame, name, client)
-    sizes = _gathered(client.map(len, held, pure=False), called)
-    starts = np.cumsum([0, *sizes[:-1]]).tolist()
-    inputs, targets = ([], names) if encode is None else (names, [])
-    missing: Any = getattr(encode, "missing", "error")
-    dates: Any = getattr(encode, "dates", "auto")
-    null_values = null_words(getattr(encode, "null_values", None))
-    learner = Learner(inputs, targets, is_guessed, missing, dates, sum(sizes), null_values)
-    read_part = functools.partial(_read_part, read, columns, texts, not inputs)
-    reader = functools.partial(read_part, tuple(texts))
-    add_up = functools.partial(_add_up, str(client.scheduler.address), name)
-    encoder, labels, order = learner.learn(reader, add_up, name, held, called, starts)
-    reader = functools.partial(read_part, encoder.texts() if inputs else targets if labels else ())
-    encode_part = functools.partial(_encode_part, reader, encoder, targets, labels)
-    arrays = client.map(encode_part, held, called, starts, pure=False)
-    array = _joined(arrays, called, len(encoder.feature_names) + len(targets), client)
-    return array, encoder, tuple(labels), order
-
-
-def _read_part(
-    read: Callable[..., Frame],
-    columns: tuple[Any, ...],
-    texts: Mapping[str, Any],
-    is_target: bool,
-    as_text: Collection[str],
-    part: Any,
-    name: str,
-    start: int,
-    names: Sequence[str],
-) -> Iterator[tuple[int, Frame]]:
-    """Read a partition, if it has rows, which count from 1, and its position among all."""
-    if not len(part):
-        return
-    _refuse_lack(part, columns, name)
-    _numbers(part, tuple(column for column in columns if str(column) not in texts), name)
-    categories = getattr(part.dtypes.iloc[0], "categories", None) if is_target else None
-    if categories is not None and _is_number(categories.dtype):  # labels
-        part = part.astype(object)
-    frame = read(part[list(columns)], name, as_text)
-    yield start, replace(frame, origin=replace(frame.origin, row=frame.origin.row + 1))
-
-
-def _encode_part(
-    read: Read, encoder: Encoder, targets: list[str], labels: list[str], *part: Any
-) -> Array:
-    """Encode a partition: its inputs, or the target."""
-    blocks = [block for block, _ in encode_piece(read, encoder, targets, labels, *part)]
-    return np.vstack([np.empty((0, len(encoder.feature_names) + len(targets))), *blocks])
-
-
-# Predictions.
-
-
-def each_partition(call: Callable[[Any, Any], Any], model: Any, X: Any, one: Any) -> Any:
-    """Let a model answer each partition of a collection: lazy arrays of what it says of the rows.
-
-    Parameters
-    ----------
-    call : callable
-        (model, rows) -> an array, or a tuple of arrays, of an entry a row each.
-    model : object
-        Sent once to each worker that computes.
-    X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
-    one : ndarray, or tuple of such
-        What is said of one row.
-    """
-    import dask.array as da
-    from dask.delayed import delayed
-
-    if X.ndim != 2:
-        raise DataError(f"X has {X.ndim} dimension(s); a table of rows and columns is needed")
-    is_frame = hasattr(X, "to_dask_array")
-    parts = X.to_delayed() if is_frame else X.rechunk({1: -1}).to_delayed().ravel()
-    sizes = [np.nan] * len(parts) if is_frame else X.chunks[0]
-    held = delayed(model, name=f"model-{uuid.uuid4().hex}", traverse=False)
-    answer = delayed(_answer, pure=False)
-    answers = [answer(call, held, part, one) for part in parts]
-
-    def joined(k: int | None, like: NDArray[Any]) -> Any:
-        arrays = [
-            da.from_delayed(  # type: ignore[no-untyped-call]
-                each if k is None else each[k], (size, *like.shape[1:]), like.dtype
-            )
-            for each, size in zip(answers, sizes, strict=True)
-        ]
-        return da.concatenate(arrays)  # type: ignore[no-untyped-call]
-
-    if isinstance(one, tuple):
-        return tuple(joined(k, like) for k, like in enumerate(one))
-    return joined(None, one)
-
-
-def _answer(call: Callable[[Any, Any], Any], model: Any, part: Any, one: Any) -> Any:
-    """Answer one partition; of one without rows, what is said of no row."""
-    if len(part) == 0:
-        return tuple(each[:0] for each in one) if isinstance(one, tuple) else one[:0]
+def _look_at(work: Callable[..., Any], array: NDArray[np.float32], first: int) -> Any:
+    begins = range(0, len(array), ROWS_PER_TERM)
     with one_blas_thread():
-        return call(model, part)
+        return work(first, (array[begin : begin + ROWS_PER_TERM] for begin in begins))

@@ -14,9 +14,11 @@ import mmap
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import FileIO
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -25,7 +27,7 @@ from numpy.typing import NDArray
 
 from mercer.data.files import Stamp, changed, nearest, place, printable, quoted, reading
 from mercer.data.frame import index_column, refuse_twins
-from mercer.errors import DataError, MercerError, UsageError
+from mercer.errors import DataError, MercerError, StorageError, UsageError
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, plus
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ def regroup(
 
 # What is made of the blocks of a run of rows: (position of the first row, blocks) -> result.
 Work = Callable[[int, Iterator[Array]], Any]
+# As many blocks in single precision, of as many rows.
+Make = Callable[[int, Iterator[Array]], Iterator[NDArray[np.float32]]]
 #: Cells that are read at once, and the most cells under one checksum: 1 and 4 MiB.
 CHUNK_CELLS = 2**17
 CHECK_CELLS = 2**19
@@ -283,6 +287,43 @@ class RowSource(ABC):
             first, last = int(rows[0]) // rows_per_block, int(rows[-1]) // rows_per_block + 1
         blocks = self.blocks(rows_per_block, first=first, last=last)
         return [work(first * rows_per_block, blocks)]
+
+    def keep(self, make: Make, width: int, folder: Path) -> Any:
+        """Keep as many rows of numbers as a function makes of the blocks: in a file, in one pass.
+
+        Parameters
+        ----------
+        make : callable
+            (position of the first row, blocks of `ROWS_PER_TERM` rows) -> blocks in single
+            precision, one for each.
+        width : int
+            Columns of these.
+        folder : Path
+            Of the file, the only one that is left there. Where workers share the rows each keeps
+            what it made in its memory, or on a disk of its own.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, width), mapped from the file, or `mercer.data.dask.HeldArrays`
+
+        Raises
+        ------
+        StorageError
+            It cannot be written.
+        """
+        for old in folder.iterdir():
+            with suppress(OSError):  # still mapped, where systems mind
+                old.unlink()
+        try:
+            with NamedTemporaryFile(dir=folder, delete=False) as file:
+                for block in make(0, self.blocks(ROWS_PER_TERM)):
+                    file.write(block.data)
+        except OSError as error:
+            raise StorageError(
+                f"{folder}: the features of {self.n_rows} rows, 4 bytes each, cannot be written "
+                f"({error.strerror}); make room, or name another place by XDG_CACHE_HOME"
+            ) from None
+        return np.asarray(np.memmap(file.name, np.float32, "r", shape=(self.n_rows, width)))
 
     def add_up(self, function: Callable[..., Any], plus: Plus, *lists: Iterable[Any]) -> Any:
         """Add in pairs what a function returns for the elements of lists; workers may do both."""

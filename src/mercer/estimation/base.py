@@ -50,7 +50,7 @@ def by_partition(method: Method) -> Method:
     def answer(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
-        from mercer.data.dask import each_partition
+        from mercer.data.dask_collections import each_partition
 
         check_is_fitted(self)
         call = functools.partial(_answer, method.__name__, args, kwargs)

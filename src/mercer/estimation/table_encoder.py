@@ -341,7 +341,7 @@ def given_rows(model: Any, X: Any, y: Any) -> RowSource | None:
     Sets the number and names of columns as scikit-learn does, and classes that are text.
     """
     if is_dask(X):
-        from mercer.data.dask import open_collection
+        from mercer.data.dask_collections import open_collection
 
         if y is None:
             raise DataError("fit requires y, the targets or the name of their column; got None")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -224,10 +224,14 @@ def classes_of_rows(model: Any, rows: RowSource) -> tuple[NDArray[Any], NDArray[
 
     A `DataError` if there is one class only, or a number that is not whole.
     """
-    parts = [block[:, -1].copy() for block in rows.blocks(_BLOCK_ROWS)]
-    values, labels = np.unique(np.concatenate(parts), return_inverse=True)
+    targets = np.concatenate(rows.each(_targets, _BLOCK_ROWS))
+    values, labels = np.unique(targets, return_inverse=True)
     refuse_fractions(values, rows)
     return classes_of(model, values), labels.astype(np.int64)
+
+
+def _targets(_first: int, blocks: Iterator[NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.concatenate([block[:, -1] for block in blocks])
 
 
 def refuse_fractions(values: Iterable[float], rows: RowSource) -> None:

@@ -131,6 +131,11 @@ def run_chain(
         except StopRequestedError:
             chain.rng.bit_generator.state = before
             break
+        except Exception:  # such as a lost cluster: what was done before is whole
+            chain.rng.bit_generator.state = before
+            if file is not None and chain.n_done > n_start:
+                _save(chain, adaptation, file)
+            raise
         _advance(chain, adaptation, plan, *outcome)
         board.report(plan.index, chain.n_done, chain.info)
         if file is not None and file.is_due:

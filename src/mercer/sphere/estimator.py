@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.csv_cache import cache_folder, in_folder
 from mercer.data.source import RowSource
 from mercer.errors import UsageError
-from mercer.estimation.base import KernelEstimator, by_partition, encode_classes
+from mercer.estimation.base import KernelEstimator, by_partition, encode_classes, is_dask
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import check_choice, check_common, check_count, fitting, run_options
 from mercer.estimation.standardize import METHODS, Standardizer, fit_in_parts, identity
@@ -531,18 +531,19 @@ class KernelGibbsClassifier(SampleClassifier):
 
         Parameters
         ----------
-        X : array or frame of shape (n, d), or RowSource
+        X : array or frame of shape (n, d), RowSource, or Dask array or frame
             Inputs: finite numbers; a Gram matrix of shape (n, n) for kernel="precomputed". Of what
-            `mercer.data.open` gives, up to 5000 rows are read; more, of two classes and with a
-            ``rank`` or a linear kernel, become a file of features in the cache folder.
+            `mercer.data.open` gives, and of Dask collections, up to 5000 rows are read; more, of
+            two classes and with a ``rank`` or a linear kernel, become a file of features in the
+            cache folder, or stay with the workers, which keep their features.
         y : array of shape (n,), or str
-            Labels of two or more classes; with a RowSource, the name of their column in it.
+            Labels of two or more classes; with a RowSource or a frame, the name of their column.
         """
         started = time.monotonic()
         noise, space = self._check_arguments()
         self._forget()
         inputs: Array | RowSource
-        if isinstance(X, RowSource):
+        if isinstance(X, RowSource) or is_dask(X):
             inputs, labels = self._stored_rows(X, y, space)
         else:
             inputs, labels = self._rows_in_memory(X, y)
@@ -567,18 +568,11 @@ class KernelGibbsClassifier(SampleClassifier):
         return np.asarray(X), labels
 
     def _stored_rows(
-        self, X: RowSource, y: Any, space: SpaceArguments
+        self, X: Any, y: Any, space: SpaceArguments
     ) -> tuple[RowSource, NDArray[np.int64]]:
-        """Check rows on a disk, the target last, and learn the classes."""
-        from mercer.data.dask import ClusterRows
+        """Check rows on a disk or a cluster, the target last, and learn the classes."""
         from mercer.estimation.table_encoder import given_rows
 
-        name = type(self).__name__
-        if isinstance(X, ClusterRows):
-            raise UsageError(
-                f"{name} draws in this process, not on the workers of a cluster: open the rows "
-                "without engine, or learn from them with BaNKClassifier"
-            )
         if space.is_precomputed:
             raise UsageError(
                 "kernel='precomputed' takes a Gram matrix in memory, no rows of a disk"

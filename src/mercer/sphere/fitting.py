@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +44,13 @@ from mercer.sphere.sampler import (
     merged,
     signed_rows,
 )
-from mercer.sphere.screened import ScreenedAdaptation, ScreenedSampler, first_screening
+from mercer.sphere.screened import (
+    Rows,
+    ScreenedAdaptation,
+    ScreenedSampler,
+    first_screening,
+    some_rows,
+)
 from mercer.sphere.selection import (
     Candidate,
     Compared,
@@ -63,7 +70,7 @@ from mercer.sphere.several import (
 )
 from mercer.sphere.several import default_moves as default_several_moves
 from mercer.sphere.several import first_moves as first_several_moves
-from mercer.sphere.space import Design, FeatureSpace, Space, StoredInputs
+from mercer.sphere.space import Design, Space
 from mercer.sphere.tempering import TemperedSampler, keep_nothing
 
 # The sampler of a model, by the number of classes and rows, and what a draw of it keeps.
@@ -220,47 +227,44 @@ def _screened(
     n_warmup: int,
 ) -> Chains:
     L = _signed_in_single_precision(space, labels)
+    monitored = some_rows(L, rows)
     start = LinearStart(L)
     guess = start(np.random.default_rng(0))
     chain = ScreenedSampler(
         L, noise, first_screening(L, guess), _SCREENED_TRAJECTORIES, start,
-        _ScreenedRecorder(L[rows].astype(np.float64), _lengths(L[rows])),
+        _ScreenedRecorder(monitored.astype(np.float64), _lengths(monitored)),
     )  # fmt: skip
     return Chains(chain, ScreenedAdaptation(n_warmup))
 
 
-def _signed_in_single_precision(space: Space, labels: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Rows of the feature space, labels multiplied in: in a file where the inputs are in files."""
-
-    def signed() -> Iterator[NDArray[np.float32]]:
-        begin = 0
-        for block in space.single_precision_blocks():
-            own = labels[begin : begin + len(block), np.newaxis] == 1
-            yield block * np.where(own, np.float32(1.0), np.float32(-1.0))
-            begin += len(block)
-
-    if isinstance(space, FeatureSpace) and isinstance(space.X, StoredInputs):
-        return space.X.kept(signed())
-    blocks = signed()
-    first, begin = next(blocks), 0
-    L = np.empty((len(labels), first.shape[1]), np.float32)
-    for block in itertools.chain([first], blocks):
-        L[begin : begin + len(block)] = block
-        begin += len(block)
+def _signed_in_single_precision(space: Space, labels: NDArray[np.int64]) -> Rows:
+    """Rows of the feature space, labels multiplied in, kept where the inputs are."""
+    L: Rows = space.kept(functools.partial(_signed, np.packbits(labels == 1)))
     return L
+
+
+def _signed(
+    is_second: NDArray[np.uint8], first: int, blocks: Iterator[NDArray[np.float32]]
+) -> Iterator[NDArray[np.float32]]:
+    """Multiply labels, packed eight to a byte, into rows."""
+    for block in blocks:
+        last = first + len(block)
+        own = np.unpackbits(is_second[first // 8 : -(-last // 8)])[first % 8 :][: len(block)]
+        yield block * np.where(own, np.float32(1.0), np.float32(-1.0))[:, np.newaxis]
+        first = last
 
 
 @dataclass(frozen=True)
 class LinearStart:
     """Least squares on some of the rows, others for every chain."""
 
-    L: NDArray[np.floating[Any]]
+    L: Rows
 
     def __call__(self, rng: np.random.Generator) -> Array:
         """Draw the rows and fit; the length is that of a draw from the prior."""
         n, r = self.L.shape
         chosen = np.sort(rng.choice(n, min(n, max(_START_ROWS, 10 * r)), replace=False))
-        A = self.L[chosen]
+        A = some_rows(self.L, chosen)
         product = (A.T @ A).astype(np.float64)
         product.flat[:: r + 1] += 1e-6 * product.trace() / r
         g = np.linalg.solve(product, A.sum(axis=0))
@@ -310,20 +314,21 @@ def label_proba(
         model, g, p = draws.flat("model"), draws.flat("coefficients"), np.zeros(len(labels))
         for j in np.unique(model):
             own = model == j
-            p += np.mean(own) * _second_class(spaces[j].single_precision_blocks(), g[own])
+            of_rows = spaces[j].each(functools.partial(_second_class, g[own]))
+            p += np.mean(own) * np.concatenate(of_rows)
     return np.column_stack([1.0 - p, p])
 
 
-def _second_class(rows: Iterator[NDArray[np.float32]], g: Array) -> Array:
+def _second_class(g: Array, _first: int, rows: Iterator[NDArray[np.float32]]) -> Array:
     """Share of draws with f > 0; rows far from the boundary are decided by their mean."""
-    first = next(rows)
-    g = g[:, : first.shape[1]]  # filled up where other models have more features
+    begin = next(rows)
+    g = g[:, : begin.shape[1]]  # filled up where other models have more features
     mean, deviations = g.mean(axis=0), g - g.mean(axis=0)
     widths = np.linalg.cholesky(
         deviations.T @ deviations / len(g) + 1e-12 * np.eye(g.shape[1]) * np.mean(deviations**2)
     ).astype(np.float32)
     centre, shares = mean.astype(np.float32), []
-    for block in itertools.chain([first], rows):
+    for block in itertools.chain([begin], rows):
         f = block @ centre
         sd = np.sqrt(((block @ widths) ** 2).sum(axis=1))
         own = (f > 0.0).astype(np.float64)

@@ -21,25 +21,30 @@ than at their mean, and acceptance is close to one.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.source import take_rows
 from mercer.likelihoods.label_noise import LabelNoise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.loops import reflect_and_refract
 from mercer.sphere.sampler import LENGTH_IN_SD, MAX_EVENTS_A_ROW, QUARTER, SphereModel, jittered
+from mercer.sphere.space import each_of
+
+if TYPE_CHECKING:
+    from mercer.data.dask import HeldArrays
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.floating[Any]]
-
-# Rows of the product that are held at a time.
-_BLOCK_ROWS = 16384
+Rows: TypeAlias = "NDArray[np.floating[Any]] | HeldArrays"
+# Distances of rows from the boundary, and which are wrong.
+Measure = Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[np.bool_]]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,8 @@ class ScreenedInfo:
 class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
     """A chain over classifiers of many rows, with noise that is common to all of them.
 
-    Labels are multiplied into the rows of ``L`` (n, r), float32 or float64. A step has
+    Labels are multiplied into the rows of ``L`` (n, r), float32 or float64, which workers may hold:
+    of them a step asks for counts of errors, a new screening for the rows nearest. A step has
     ``n_trajectories``, what one product looks at. ``start`` and ``recorder`` are as for
     `SphereSampler`; the recorder is given (number of errors, g).
     """
@@ -90,16 +96,9 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
     @cached_property
     def near(self) -> SphereModel:
         """The surrogate: the active rows, in double precision."""
-        L = self.L[self.screening.active].astype(np.float64)
+        L = some_rows(self.L, self.screening.active).astype(np.float64)
         group, row_cost = np.zeros(len(L), np.int64), np.zeros(len(L))
         return SphereModel(L, replace(self.noise, group=group, row_cost=row_cost))
-
-    @cached_property
-    def is_far(self) -> NDArray[np.bool_]:
-        """The other rows."""
-        is_far = np.ones(len(self.L), dtype=bool)
-        is_far[self.screening.active] = False
-        return is_far
 
     def init(self, rng: np.random.Generator) -> ScreenedState:
         """Draw a start and count its errors."""
@@ -171,17 +170,29 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
         """Errors of the far rows for each row of G, shape (k, r)."""
         if len(self.screening.active) == len(self.L):
             return [0] * len(G)
-        return [int(e) for e in _errors_of_rows(self.L, G, self.is_far)]
+        vectors = np.ascontiguousarray(G.T, dtype=self.L.dtype)
+        count = functools.partial(_wrong_rows, vectors, self.screening.active)
+        return [int(errors) for errors in np.sum(each_of(self.L, count), axis=0)]
 
 
-def _errors_of_rows(L: Rows, G: Array, is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Count the rows of L that classifiers G (k, r) get wrong, in the precision of L."""
-    vectors = np.ascontiguousarray(G.T, dtype=L.dtype)
-    errors = np.zeros(len(G), np.int64)
-    for begin in range(0, len(L), _BLOCK_ROWS):
-        rows = slice(begin, begin + _BLOCK_ROWS)
-        is_wrong = (L[rows] @ vectors <= 0.0) & is_counted[rows, np.newaxis]
+def some_rows(L: Rows, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Rows of L at ascending positions."""
+    if isinstance(L, np.ndarray):
+        return L[rows]
+    return np.concatenate(each_of(L, functools.partial(take_rows, rows)))
+
+
+def _wrong_rows(
+    vectors: NDArray[Any], left_out: NDArray[np.int64], first: int, blocks: Iterator[NDArray[Any]]
+) -> NDArray[np.int64]:
+    """Count the rows that each of the classifiers (r, k) gets wrong, but for those left out."""
+    errors = np.zeros(vectors.shape[1], np.int64)
+    for block in blocks:
+        is_wrong = block @ vectors <= 0.0
+        low, high = np.searchsorted(left_out, (first, first + len(block)))
+        is_wrong[left_out[low:high] - first] = False
         errors += np.count_nonzero(is_wrong, axis=0)
+        first += len(block)
     return errors
 
 
@@ -268,48 +279,71 @@ def first_screening(L: Rows, g: Array) -> Screening:
 
 def _around(L: Rows, g: Array, count: int, duration: float) -> Screening:
     """The rows nearest to the boundary of g, in angle."""
-    f = L @ g.astype(L.dtype)
-    lengths = np.sqrt(np.einsum("ij,ij->i", L, L))
-    distance = np.abs(f) / np.maximum(lengths, np.finfo(L.dtype).tiny)
-    active = _nearest_rows(distance, min(count, _LARGEST_ACTIVE))
-    return Screening(active, _far_errors(f, active), duration)
+    measure = functools.partial(_angles, g.astype(L.dtype))
+    active, n_far_errors = _nearest_rows(L, measure, lambda _: min(count, _LARGEST_ACTIVE))
+    return Screening(active, n_far_errors, duration)
 
 
-def _nearest_rows(distance: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Positions of the smallest distances, in the order of the rows."""
-    if count >= len(distance):
-        return np.arange(len(distance))
-    return np.sort(np.argpartition(distance, count)[:count]).astype(np.int64)
+def _angles(g: NDArray[Any], block: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    f = block @ g
+    lengths = np.sqrt(np.einsum("ij,ij->i", block, block))
+    return np.abs(f) / np.maximum(lengths, np.finfo(block.dtype).tiny), f <= 0.0
 
 
 def _chosen(L: Rows, draws: Array, longest: float) -> Screening:
+    """The rows whose side the draws leave open."""
     mean, deviations = draws.mean(axis=0), draws - draws.mean(axis=0)
-    variance = float(np.mean(deviations**2))
-    f, sd = _moments(L, mean, deviations, variance)
-    ratio = np.abs(f) / np.maximum(sd, np.finfo(L.dtype).tiny)
-    count = min(int(np.count_nonzero(ratio < _N_SD)), _LARGEST_ACTIVE)
-    active = _nearest_rows(ratio, max(count, L.shape[1]))
-    duration = min(QUARTER, LENGTH_IN_SD * math.sqrt(variance), longest)
-    return Screening(active, _far_errors(f, active), max(duration, 1e-9))
-
-
-def _moments(L: Rows, mean: Array, deviations: Array, variance: float) -> tuple[Any, Any]:
-    """Mean and standard deviation of f at every row, under the shrunk covariance of the draws."""
-    k, n = len(deviations), len(L)
-    scale = math.sqrt((1.0 - _SHRINKAGE) / k)
+    variance, scale = float(np.mean(deviations**2)), math.sqrt((1.0 - _SHRINKAGE) / len(draws))
     vectors = np.vstack([mean, scale * deviations]).T.astype(L.dtype)
-    floor = _SHRINKAGE * variance
-    f, sd = np.empty(n, L.dtype), np.empty(n, L.dtype)
-    for begin in range(0, n, _BLOCK_ROWS):
-        block = L[begin : begin + _BLOCK_ROWS]
-        products = block @ vectors
-        rows = slice(begin, begin + len(block))
-        f[rows] = products[:, 0]
-        squares = np.einsum("ij,ij->i", products[:, 1:], products[:, 1:])
-        sd[rows] = np.sqrt(squares + floor * np.einsum("ij,ij->i", block, block))
-    return f, sd
+    measure = functools.partial(_deviations, vectors, _SHRINKAGE * variance)
+    active, n_far_errors = _nearest_rows(
+        L, measure, lambda n_near: max(min(n_near, _LARGEST_ACTIVE), L.shape[1])
+    )
+    duration = min(QUARTER, LENGTH_IN_SD * math.sqrt(variance), longest)
+    return Screening(active, n_far_errors, max(duration, 1e-9))
 
 
-def _far_errors(f: NDArray[Any], active: NDArray[np.int64]) -> int:
-    is_wrong = f <= 0.0
-    return int(np.count_nonzero(is_wrong) - np.count_nonzero(is_wrong[active]))
+def _deviations(
+    vectors: NDArray[Any], floor: float, block: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """|mean f| / sd(f) at each row, under the shrunk covariance of the draws."""
+    products = block @ vectors
+    f, squares = products[:, 0], np.einsum("ij,ij->i", products[:, 1:], products[:, 1:])
+    sd = np.sqrt(squares + floor * np.einsum("ij,ij->i", block, block))
+    return np.abs(f) / np.maximum(sd, np.finfo(block.dtype).tiny), f <= 0.0
+
+
+def _nearest_rows(
+    L: Rows, measure: Measure, count: Callable[[int], int]
+) -> tuple[NDArray[np.int64], int]:
+    """Positions of the smallest distances, ascending, and how many of the other rows are wrong.
+
+    ``count`` says how many, given the number of rows with a distance below `_N_SD`.
+    """
+    most = max(_LARGEST_ACTIVE, L.shape[1])
+    found = each_of(L, functools.partial(_nearest_of_run, measure, most))
+    *nearest, near, wrong = zip(*found, strict=True)
+    distance, position, is_wrong = map(np.concatenate, nearest)
+    chosen = _smallest(distance, count(sum(near)))
+    return position[chosen], sum(wrong) - int(np.count_nonzero(is_wrong[chosen]))
+
+
+def _nearest_of_run(
+    measure: Measure, most: int, first: int, blocks: Iterator[NDArray[Any]]
+) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_], int, int]:
+    """The nearest rows of a run, their positions and whether they are wrong; and two counts."""
+    distances, wrong = zip(*map(measure, blocks), strict=True)
+    distance, is_wrong = np.concatenate(distances), np.concatenate(wrong)
+    chosen, n_near = _smallest(distance, most), np.count_nonzero(distance < _N_SD)
+    n_wrong = int(np.count_nonzero(is_wrong))
+    return distance[chosen], first + chosen, is_wrong[chosen], int(n_near), n_wrong
+
+
+def _smallest(distance: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Positions of the smallest distances, ascending; of equal ones the first."""
+    if count >= len(distance):
+        return np.arange(len(distance))
+    limit = np.partition(distance, count - 1)[count - 1]
+    below = np.flatnonzero(distance < limit)
+    equal = np.flatnonzero(distance == limit)[: count - len(below)]
+    return np.sort(np.concatenate([below, equal])).astype(np.int64)

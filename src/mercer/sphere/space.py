@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from mercer.data.source import RowSource
-from mercer.errors import DataError, StorageError
+from mercer.data.source import Make, RowSource, Work
+from mercer.errors import DataError
 from mercer.estimation.standardize import Standardizer
 from mercer.features.maps import FeatureMap
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.label_noise import walls_of
+
+if TYPE_CHECKING:
+    from mercer.data.dask import HeldArrays
 
 # The covariance of a classifier: a kernel by name, object, callable or matrix, plus a constant.
 #
@@ -124,9 +126,14 @@ def kernel_parameters(kernel: Kernel, lengthscale: float | None, X: Array | Stor
     for k in range(len(parts) if len(parts) > 1 else 0):
         alone = theta.copy()
         alone[np.delete(variances, k)] = _NO_VARIANCE
-        parts[k] = np.concatenate([kernel.diagonal(alone, some) for some in blocks_of(X)]).mean()
+        variances_of = functools.partial(_variances, kernel, alone)
+        parts[k] = np.concatenate(each_of(X, variances_of)).mean()
     theta[variances] = -np.log(np.where(parts > 0.0, parts, 1.0))
     return theta
+
+
+def _variances(kernel: Kernel, theta: Array, _first: int, blocks: Iterator[Array]) -> Array:
+    return np.concatenate([kernel.diagonal(theta, block) for block in blocks])
 
 
 def precomputed(G: Array) -> Covariance:
@@ -296,28 +303,22 @@ class StoredInputs:
         positions = np.arange(len(self))[chosen]
         return self.standardizer.transform(self.rows.take(positions)[:, :-1])
 
-    def blocks(self) -> Iterator[Array]:
-        """Read all rows, some at a time."""
-        for block in self.rows.blocks(_BLOCK_ROWS):
-            yield self.standardizer.transform(block[:, :-1])
+    def each(self, work: Work) -> list[Any]:
+        """Let a function look at all rows: see `RowSource.each`."""
+        return self.rows.each(
+            functools.partial(_standardized, self.standardizer, work), _BLOCK_ROWS
+        )
 
-    def kept(self, blocks: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Write blocks of an array of as many rows into the one file of the folder, and map it."""
-        for old in self.folder.iterdir():
-            with suppress(OSError):  # still mapped, where systems mind
-                old.unlink()
-        width = 0
-        try:
-            with NamedTemporaryFile(dir=self.folder, delete=False) as file:
-                for block in blocks:
-                    file.write(block.data)
-                    width = block.shape[1]
-        except OSError as error:
-            raise StorageError(
-                f"{self.folder}: the features of {len(self)} rows, 4 bytes each, cannot be written "
-                f"({error.strerror}); make room, or name another place by XDG_CACHE_HOME"
-            ) from None
-        return np.asarray(np.memmap(file.name, np.float32, "r", shape=(len(self), width)))
+    def kept(self, make: Make, width: int) -> Any:
+        """Keep what a function makes of all rows: see `RowSource.keep`."""
+        make = functools.partial(_standardized, self.standardizer, make)
+        return self.rows.keep(make, width, self.folder)
+
+
+def _standardized(
+    standardizer: Standardizer, work: Work, first: int, blocks: Iterator[Array]
+) -> Any:
+    return work(first, (standardizer.transform(block[:, :-1]) for block in blocks))
 
 
 def some_columns(rows: RowSource) -> Iterator[Array]:
@@ -325,20 +326,39 @@ def some_columns(rows: RowSource) -> Iterator[Array]:
     d, width = rows.n_columns - 1, max(2, _CELLS // rows.n_rows)
     ends = [*range(width, d - 1, width), d]
     for first, last in zip([0, *ends], ends, strict=False):
-        some, begin = np.empty((rows.n_rows, last - first)), 0
-        for block in rows.blocks(_BLOCK_ROWS):
-            some[begin : begin + len(block)] = block[:, first:last]
-            begin += len(block)
-        yield some
+        yield np.concatenate(rows.each(functools.partial(_columns, first, last), _BLOCK_ROWS))
 
 
-def blocks_of(X: NDArray[Any] | StoredInputs) -> Iterator[NDArray[Any]]:
-    """Yield the rows of X, some at a time."""
-    if isinstance(X, StoredInputs):
-        yield from X.blocks()
-        return
-    for begin in range(0, len(X), _BLOCK_ROWS):
-        yield X[begin : begin + _BLOCK_ROWS]
+def _columns(first: int, last: int, _position: int, blocks: Iterator[Array]) -> Array:
+    return np.concatenate([block[:, first:last] for block in blocks])
+
+
+def each_of(rows: NDArray[Any] | StoredInputs | HeldArrays, work: Work) -> list[Any]:
+    """Let a function look at all rows, some at a time; where workers hold them, at parts of them.
+
+    ``work`` takes the position of the first row and blocks of rows.
+    """
+    if not isinstance(rows, np.ndarray):
+        return rows.each(work)
+    begins = range(0, len(rows), _BLOCK_ROWS)
+    return [work(0, (rows[begin : begin + _BLOCK_ROWS] for begin in begins))]
+
+
+def _of_features(
+    features: Callable[[Array], Array], work: Work, first: int, blocks: Iterator[Array]
+) -> Any:
+    double = (features(block.astype(np.float64)) for block in blocks)
+    return work(first, (Phi.astype(np.float32) for Phi in double))
+
+
+def _filled(n: int, make: Make, first: int, blocks: Iterator[Array]) -> NDArray[np.float32]:
+    """Put the n rows that a function makes into one array."""
+    L, begin = np.empty((n, 0), np.float32), 0
+    for block in make(first, blocks):
+        L = L if begin else np.empty((n, block.shape[1]), np.float32)
+        L[begin : begin + len(block)] = block
+        begin += len(block)
+    return L
 
 
 class Space(ABC):
@@ -348,9 +368,16 @@ class Space(ABC):
     def design(self) -> Design:
         """Rows of the feature space."""
 
+    X: Array | StoredInputs
+
     @abstractmethod
-    def single_precision_blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield the rows of the feature space, some at a time and in half the memory."""
+    def each(self, work: Work) -> list[Any]:
+        """Let a function look at the rows of the feature space in single precision: `each_of`."""
+
+    def kept(self, make: Make) -> Any:
+        """Rows of the feature space in single precision, made anew by a function, as an array."""
+        (L,) = self.each(functools.partial(_filled, len(self.X), make))
+        return L
 
     @abstractmethod
     def smooth_rows(self) -> tuple[Array, Array]:
@@ -421,9 +448,9 @@ class KernelSpace(Space):
         """Rows L with L L' = G + nugget I."""
         return self.spectrum.design(self.nugget)
 
-    def single_precision_blocks(self) -> Iterator[NDArray[np.float32]]:
+    def each(self, work: Work) -> list[Any]:
         """The same, rounded."""
-        return blocks_of(self.design().L.astype(np.float32))
+        return each_of(self.design().L.astype(np.float32), work)
 
     def smooth_rows(self) -> tuple[Array, Array]:
         """Principal components of the Gram matrix; the nugget and the others are left out."""
@@ -486,10 +513,16 @@ class FeatureSpace(Space):
         """The features of the training rows."""
         return design_from_features(self.features(self.X[:]))
 
-    def single_precision_blocks(self) -> Iterator[NDArray[np.float32]]:
+    def each(self, work: Work) -> list[Any]:
         """The features, rounded."""
-        for block in blocks_of(self.X):
-            yield self.features(block.astype(np.float64)).astype(np.float32)
+        return each_of(self.X, functools.partial(_of_features, self.features, work))
+
+    def kept(self, make: Make) -> Any:
+        """Where the inputs are: in memory, in a file, or on the workers that share them."""
+        if isinstance(self.X, StoredInputs):
+            width = self.features(np.zeros((1, self.X.shape[1]))).shape[1]
+            return self.X.kept(functools.partial(_of_features, self.features, make), width)
+        return super().kept(make)
 
     def smooth_rows(self) -> tuple[Array, Array]:
         """The features, and nothing besides."""

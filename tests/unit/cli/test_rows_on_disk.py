@@ -162,7 +162,6 @@ def test_bank_learns_without_workers(run, numbers: Path, tmp_path: Path) -> None
     ("words", "refusal"),
     [
         (["--set", "rank=none"], "5200 rows need matrices of"),
-        (["--engine", "dask"], "sphere draws in one process; use --engine disk"),
         (["--workers", 2], "--scheduler and --workers are of --engine dask"),
         (["--target", "b"], "model sphere is not for regression"),
         (["--test-size", 0.5], "--test-size: not with --engine"),

@@ -47,8 +47,6 @@ def test_many_rows_under_several_models_are_seen_by_the_features_of_each_draw() 
     model, g = rng.integers(0, 2, 40), np.array([2.0, -1.0]) + 0.3 * rng.standard_normal((40, 2))
     draws = draws_of(coefficients=g[np.newaxis], model=model[np.newaxis])
     p = label_proba(draws, spaces, np.zeros(300, np.int64), 2)
-    rows = [
-        np.concatenate(list(space.single_precision_blocks())).astype(np.float64) for space in spaces
-    ]
+    rows = [space.kept(lambda first, blocks: blocks).astype(np.float64) for space in spaces]
     each = [rows[j] @ w[: 2 - j] > 0.0 for j, w in zip(model, g, strict=True)]
     np.testing.assert_allclose(p[:, 1], np.mean(each, axis=0), atol=1e-12)

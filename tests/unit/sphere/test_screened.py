@@ -10,11 +10,11 @@ import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
 from mercer.sphere import screened as module
+from mercer.sphere import space
 from mercer.sphere.screened import (
     ScreenedAdaptation,
     ScreenedSampler,
     Screening,
-    _nearest_rows,
     first_screening,
 )
 
@@ -39,11 +39,22 @@ def make(n: int = 200, n_active: int = 60, dtype: type = np.float32) -> Screened
 
 
 def test_errors_are_counted_block_by_block(monkeypatch) -> None:
-    monkeypatch.setattr(module, "_BLOCK_ROWS", 7)
-    L, is_counted = rows(50, 3), np.arange(50) % 3 > 0
+    chain = make(50, 20)
     G = np.random.default_rng(0).standard_normal((4, 3))
-    expected = [np.count_nonzero((L @ g <= 0.0) & is_counted) for g in G]
-    assert module._errors_of_rows(L, G, is_counted).tolist() == expected
+    far = np.delete(chain.L, chain.screening.active, axis=0)
+    expected = [np.count_nonzero(far @ g.astype(np.float32) <= 0.0) for g in G]
+    for rows_at_once in (7, 64):
+        monkeypatch.setattr(space, "_BLOCK_ROWS", rows_at_once)
+        assert chain._far_errors(G) == expected
+
+
+def test_of_rows_as_near_the_first_are_active(monkeypatch) -> None:
+    """Whoever holds the rows: each run names its nearest, and the nearest of these are taken."""
+    L = np.tile([[1.0, 0.5], [1.0, 3.0], [1.0, 0.5]], (10, 1))
+    for rows_at_once in (4, 64):
+        monkeypatch.setattr(space, "_BLOCK_ROWS", rows_at_once)
+        screening = module._around(L, np.array([0.0, 1.0]), 5, 0.1)
+        assert screening.active.tolist() == [0, 2, 3, 5, 6]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -149,8 +160,8 @@ def test_a_round_of_rejections_widens_the_rows_and_shortens_the_way() -> None:
 
 
 def test_nearest_rows_keep_their_order() -> None:
-    assert _nearest_rows(np.array([3.0, 0.1, 2.0, 0.5]), 2).tolist() == [1, 3]
-    assert _nearest_rows(np.array([3.0, 0.1]), 5).tolist() == [0, 1]
+    assert module._smallest(np.array([3.0, 0.1, 2.0, 0.5]), 2).tolist() == [1, 3]
+    assert module._smallest(np.array([3.0, 0.1]), 5).tolist() == [0, 1]
 
 
 def test_a_round_in_which_nothing_moved_waits_for_the_next() -> None:

@@ -15,6 +15,7 @@ import pytest
 import mercer
 import mercer.data
 from mercer import KernelGibbsClassifier, TableEncoder
+from mercer.data import source
 from mercer.data.csv_cache import cache_folder
 from mercer.errors import DataError, MercerWarning, StorageError, UsageError
 from mercer.sphere import space
@@ -97,14 +98,14 @@ def test_a_sign_that_is_wrong_in_one_row_is_seen(
     """The mutant: one far error more than there is, in the file of features alone."""
     kept = space.StoredInputs.kept
 
-    def wrong(self, blocks):
-        def turned():
-            for k, block in enumerate(blocks):
+    def wrong(self, make, width):
+        def turned(first, blocks):
+            for k, block in enumerate(make(first, blocks)):
                 if k == 1:
                     block[np.argmax(np.abs(block).sum(axis=1))] *= -1.0
                 yield block
 
-        return kept(self, turned())
+        return kept(self, turned, width)
 
     monkeypatch.setattr(space.StoredInputs, "kept", wrong)
     one, two = fits(rows, tmp_path, kernel="linear")
@@ -168,7 +169,7 @@ def test_a_full_disk_is_said(rows: np.ndarray, monkeypatch: pytest.MonkeyPatch) 
         def __init__(self, **how: object) -> None:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(space, "NamedTemporaryFile", Full)
+    monkeypatch.setattr(source, "NamedTemporaryFile", Full)
     stored = mercer.data.open(rows[:, [0, 1, 4]])
     with pytest.raises(StorageError, match=r"No space left on device.*XDG_CACHE_HOME"):
         KernelGibbsClassifier(kernel="linear", **RUN).fit(stored, "x2")
