@@ -192,7 +192,8 @@ def audit_steps(
     from mercer.sphere.fitting import LARGEST_WHOLE
 
     options = _table_options(known, without=("--task", "--set"))
-    engine = ["--engine", known["engine"]] if known["engine"] else []
+    where = {f"--{name}": known[name] for name in ("engine", "scheduler", "workers")}
+    engine = [word for name, value in where.items() if value for word in (name, str(value))]
     out = ["--model", "sphere", *_table_options(known), *engine, "--out", _free_name(_MODEL)]
     why = "For predictions that allow for the labels that are wrong"
     steps = [_step(why, ["mercer", "fit", *table, *out])]

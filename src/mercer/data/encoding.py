@@ -548,16 +548,16 @@ def fit_encoder(
             column = _read_written(frame, column, written)
         if like is None:
             _refuse_unusable(frame, column)
-        if like is None or not column.is_missing.all():
+        if not column.is_missing.all():
             columns.append(column)
+        elif like is None:  # before gaps are: no way to fill them in helps
+            raise DataError(
+                f"{source}: column {quoted(column.name)} has no value at all; {LEAVE_OUT}"
+            )
     kept, _ = _handle_missing(frame, {column.name: column for column in columns}, missing)
     rows = np.flatnonzero(kept)
     codes = []
     for column in columns:
-        if column.is_missing.all():
-            raise DataError(
-                f"{source}: column {quoted(column.name)} has no value at all; {LEAVE_OUT}"
-            )
         written = formats[column.name]
         has_gap = bool(column.is_missing.any())
         code = fit_code(

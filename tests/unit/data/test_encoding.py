@@ -117,9 +117,11 @@ def test_missing_values_are_filled_from_training(path: Path) -> None:
     assert encoded.notes[0].startswith("1 of 2 rows have a missing value; the median")
 
 
-def test_a_column_without_any_value(path: Path) -> None:
+@pytest.mark.parametrize("missing", ["error", "drop", "impute", "indicator"])
+def test_a_column_without_any_value(path: Path, missing: str) -> None:
+    """Before, "error" and "drop" advised to fill it in, which was refused then."""
     with pytest.raises(DataError, match="column 'b' has no value at all; leave the column out"):
-        fit_encoder(read(path, "a,b\n1,\n2,\n"), missing="impute")
+        fit_encoder(read(path, "a,b\n1,\n2,\n"), missing=missing)
 
 
 @pytest.mark.parametrize("cell", ["inf", "-inf", "1e999", "Infinity"])
