@@ -24,6 +24,7 @@ from sklearn.base import clone
 import mercer
 import mercer.data
 import mercer.spectral.fitting as spectral_fitting
+import mercer.spectral.settings as spectral_settings
 from mercer.baselines import (
     AlaCarteRegressor,
     MKLClassifier,
@@ -258,6 +259,7 @@ def test_no_row_comes_by_where_noise_is_learned(
     two_workers: Any, monkeypatch: pytest.MonkeyPatch, noise: str
 ) -> None:
     monkeypatch.setattr(spectral_fitting, "_ROWS_OF_SCALES", 200)
+    monkeypatch.setattr(spectral_settings, "_FUNCTIONS", 8)  # which judge each of the rows
     given = {"noise": noise, "kernel_rows": 200 if noise == "contaminated" else None, "n_chains": 1}
     X = as_array()[:40_000]
     expected = fitted(mercer.data.open(ROWS[:40_000]), "x2", **given)
