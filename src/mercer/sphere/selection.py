@@ -344,7 +344,8 @@ def _settled(each: Sequence[Approximation], error: float) -> tuple[float, float]
 def over_both_noises(compared: Sequence[Compared]) -> tuple[Compared, ...]:
     """With the evidence averaged over one noise rate and a rate for each class; the best first.
 
-    A candidate that was not measured with rates by class keeps the evidence of one.
+    A candidate that was not measured with rates by class keeps the evidence of one. Standard
+    errors add up: both evidences are of the same draws, as a rule.
     """
     changed = []
     for one in compared:
@@ -352,7 +353,7 @@ def over_both_noises(compared: Sequence[Compared]) -> tuple[Compared, ...]:
             errors = np.array([one.standard_error, one.by_class[1]])
             joint = _LOG_PRIOR + np.array([one.log_evidence, one.by_class[0]])
             value = float(np.logaddexp.reduce(joint))
-            error = float(np.linalg.norm(np.exp(joint - value) * errors))
+            error = float(np.exp(joint - value) @ errors)
             one = replace(one, log_evidence=value, standard_error=error, one_rate=one.log_evidence)
         changed.append(one)
     return tuple(sorted(changed, key=_standing))
