@@ -394,8 +394,7 @@ class _Fit:
                 n_warmup = min(n_warmup, _SHORT_WARMUP)
         shorter = replace(self, options=replace(self.options, n_warmup=n_warmup))
         adaptation = HamiltonianAdaptation(n_warmup, _ACCEPTANCE["hmc"])
-        fitted = shorter.by_chains(sampler, adaptation, (*maximum.notes, said))
-        return fitted if found is None else replace(fitted, evidence=self._evidence(found))
+        return shorter.by_chains(sampler, adaptation, (*maximum.notes, said))
 
     def by_chains(
         self, sampler: Sampler[Any, Any], adaptation: HamiltonianAdaptation, notes: tuple[str, ...]

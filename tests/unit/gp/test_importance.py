@@ -235,6 +235,7 @@ def test_chains_take_over_where_weights_are_not_to_be_trusted(
         model = fitted("binary")
     assert not model.posterior_.is_weighted
     assert "not to be trusted" in model.notes_[0]
+    assert model.log_evidence_ is None  # nor is the evidence that these weights give
     told = model.diagnostics_
     assert 0.0 < told.prediction_error <= told.largest_prediction_error < 0.2
     assert "Monte Carlo error of predictions" in str(told)
