@@ -568,13 +568,15 @@ _WITHIN = 5.0
 class CalibratedValues:
     """`LaplaceValues` with the difference as fitted: a constant and slopes by the two numbers.
 
-    These, (2,), are moved into the limits, (2,) each, before.
+    These, (2,), are moved into the limits, (2,) each, before. ``error`` is the standard error of
+    the fitted difference, nats: its root mean square over the positions that it was fitted to.
     """
 
     values: LaplaceValues
     constant: float
     slopes: Array
     limits: tuple[Array, Array]
+    error: float
 
     def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
         """Return the log density, and the latent values and dual coefficients of a draw."""
@@ -624,13 +626,14 @@ def calibrated(
     z = (numbers - mean) / std
     slopes = np.linalg.solve(z.T @ z + _RIDGE * np.eye(2), z.T @ differences) / std
     constant = float(differences.mean() - slopes @ mean)
-    left = np.std(differences - constant - numbers @ slopes)
+    left = float(np.std(differences - constant - numbers @ slopes))
     if not left < _MOST_LEFT:
         said = f"how far expectation propagation's differs is known to {left:.1f} nats only"
         return values, (_UNCORRECTED + said,)
     spare = _BEYOND * np.ptp(numbers, axis=0)
     limits = numbers.min(axis=0) - spare, numbers.max(axis=0) + spare
-    return CalibratedValues(values, constant, slopes, limits), ()
+    error = left * math.sqrt(3.0 / (len(found) - 3.0))  # a constant and two slopes were fitted
+    return CalibratedValues(values, constant, slopes, limits, error), ()
 
 
 def _log_determinants(

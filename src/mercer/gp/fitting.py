@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
-from mercer.gp.exact import calibrated
+from mercer.gp.exact import CalibratedValues, calibrated
 from mercer.gp.gaussian import NoiseOfRows, RegressionPosterior
 from mercer.gp.hyperparameters import (
     NO_EVIDENCE,
@@ -348,7 +348,10 @@ class _Fit:
                 f"stopped by max_seconds: {len(found.log_weights)} evaluations, worth "
                 f"{found.ess:.0f} draws"
             )
-        return self._weighted(found, tuple(notes), self._evidence(found))
+        error = values.error if isinstance(values, CalibratedValues) else 0.0
+        evidence = found.log_evidence + model.prior.log_constant  # which a log density lacks
+        known = evidence, math.hypot(found.log_evidence_se, error)
+        return self._weighted(found, tuple(notes), known)
 
     def by_nearby(self, nearby: NearbyDraws) -> FittedGP | None:
         """Weigh draws of the posterior on nearly the same rows; None if they are worth too little.
@@ -434,10 +437,6 @@ class _Fit:
     def _fewest(self) -> float:
         """How many effective draws are wanted at least, of a kernel of that share."""
         return min(max(self.share * _FEWEST, _LEAST), float(self._most))
-
-    def _evidence(self, found: ImportanceSample) -> tuple[float, float]:
-        """Log evidence with its standard error: the log density lacks the constant of the prior."""
-        return found.log_evidence + self.model.prior.log_constant, found.log_evidence_se
 
     def _calibrated(self, values: Evaluate, positions: Array) -> tuple[Evaluate, tuple[str, ...]]:
         """Correct the evidence where it is approximate, that of two classes; see `calibrated`."""

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -179,6 +183,45 @@ def test_calibrated_evidence_is_the_exact_one_but_for_a_little() -> None:
     laplace, left = np.array(errors).T
     assert left.std() < laplace.std() / 3.0
     assert abs(left.mean()) < 0.1 < abs(laplace.mean())
+
+
+def test_the_fit_says_how_far_off_the_difference_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of two dozen differences, 0.3 nats here, is an error of the fit to them."""
+    values, positions = values_around_the_maximum(2, 12)
+    rng, log_prior, few = np.random.default_rng(0), values.model.prior.log_density, positions[:24]
+    laplace = np.array([values(theta)[0] for theta in few])
+    errors, stated = [], []
+    for _ in range(30):
+        known = iter([x - log_prior(t) for x, t in zip(laplace, few, strict=True)])
+        monkeypatch.setattr(
+            exact, "matched_evidence", lambda *_, known=known: next(known) + 0.3 * rng.normal()
+        )
+        fitted, _ = calibrated(values, few)
+        assert isinstance(fitted, CalibratedValues)
+        errors.append([fitted(theta)[0] for theta in few] - laplace)
+        stated.append(fitted.error)
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.mean(stated), rel=0.2)
+
+
+def test_the_error_of_an_evidence_has_that_of_its_correction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = problem(12, 1)
+    model = GPClassifier(kernel="rbf", n_draws=20, n_chains=1, random_state=0)
+    found = []
+    for times in (1.0, 1e6):  # of the error of the fit
+        own = partial(with_error, times)
+        monkeypatch.setattr("mercer.gp.fitting.calibrated", own)
+        fitted = model.fit(X, y)
+        found.append((fitted.log_evidence_, fitted.log_evidence_se_))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] < 1.0 < 1e3 < found[1][1]
+
+
+def with_error(times: float, *given: Any) -> Any:
+    values, said = calibrated(*given)
+    assert isinstance(values, CalibratedValues)
+    return replace(values, error=times * values.error), said
 
 
 def test_far_from_where_it_was_calibrated_the_difference_stays() -> None:
