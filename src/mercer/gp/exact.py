@@ -568,8 +568,7 @@ _WITHIN = 5.0
 class CalibratedValues:
     """`LaplaceValues` with the difference as fitted: a constant and slopes by the two numbers.
 
-    These, (2,), are moved into the limits, (2,) each, before. ``error`` is the standard error of
-    the fitted difference, nats: its root mean square over the positions that it was fitted to.
+    These, (2,), are moved into the limits, (2,) each, before. ``error``, nats, is that of the fit.
     """
 
     values: LaplaceValues

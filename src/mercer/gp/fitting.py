@@ -344,10 +344,8 @@ class _Fit:
         if found.is_resumed and options.run is not None:
             notes.append(f"resumed from {options.run.path}")
         if found.is_late:
-            notes.append(
-                f"stopped by max_seconds: {len(found.log_weights)} evaluations, worth "
-                f"{found.ess:.0f} draws"
-            )
+            worth = f"{len(found.log_weights)} evaluations, worth {found.ess:.0f} draws"
+            notes.append(f"stopped by max_seconds: {worth}")
         error = values.error if isinstance(values, CalibratedValues) else 0.0
         evidence = found.log_evidence + model.prior.log_constant  # which a log density lacks
         known = evidence, math.hypot(found.log_evidence_se, error)

@@ -344,8 +344,8 @@ def _settled(each: Sequence[Approximation], error: float) -> tuple[float, float]
 def over_both_noises(compared: Sequence[Compared]) -> tuple[Compared, ...]:
     """With the evidence averaged over one noise rate and a rate for each class; the best first.
 
-    A candidate that was not measured with rates by class keeps the evidence of one. Standard
-    errors add up: both evidences are of the same draws, as a rule.
+    One that was not measured with rates by class keeps the evidence of one. Errors add up: both
+    evidences are of the same draws, as a rule.
     """
     changed = []
     for one in compared:
