@@ -267,7 +267,8 @@ def draws_to_parts(draws: Draws) -> tuple[dict[str, Any], Arrays]:
     if draws.log_weights is not None:
         arrays["log_weights"] = draws.log_weights
     labels = {name: list(entries) for name, entries in draws.labels.items()}
-    return {"labels": labels, "monitored": list(draws.monitored)}, arrays
+    values = {"labels": labels, "monitored": list(draws.monitored)}
+    return values | ({"segments": list(draws.segments)} if draws.segments else {}), arrays
 
 
 def draws_from_parts(fields: Mapping[str, Any], arrays: Arrays) -> Draws:
@@ -282,8 +283,8 @@ def draws_from_parts(fields: Mapping[str, Any], arrays: Arrays) -> Draws:
             named[kind][rest] = values
     labels = {str(name): tuple(entries) for name, entries in fields["labels"].items()}
     monitored = tuple(fields["monitored"])
-    weights = arrays.get("log_weights")
-    return Draws(named["draws"], named["stats"], labels, monitored, weights)
+    weights, segments = arrays.get("log_weights"), tuple(fields.get("segments", ()))
+    return Draws(named["draws"], named["stats"], labels, monitored, weights, segments)
 
 
 def diagnostics_from_dict(values: Mapping[str, Any]) -> Diagnostics:

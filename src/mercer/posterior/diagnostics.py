@@ -492,13 +492,12 @@ def monte_carlo_errors(values: FloatArray, weights: FloatArray | None) -> FloatA
     return errors
 
 
-def diagnose(draws: Draws, segments: tuple[int, ...] = ()) -> Diagnostics:
+def diagnose(draws: Draws) -> Diagnostics:
     """Judge the monitored quantities of a fit.
 
-    Of the statistics "acceptance_rate", "is_divergent" and "energy" are used. ``segments`` are
-    lengths of successive parts of every chain that come from different models, in proportion to
-    their weights. Each part is judged by itself: effective sizes add up, and the R-hat that is
-    largest for its limit counts, of parts long enough to be judged where there are any.
+    Of the statistics "acceptance_rate", "is_divergent" and "energy" are used. Where the draws come
+    in segments, each is judged by itself: effective sizes add up, and the R-hat that is largest
+    for its limit counts, of segments long enough to be judged where there are any.
 
     A constant quantity has R-hat 1 and counts every draw. A single chain is judged by its two
     halves. Where chains are stuck, each at its own value, R-hat is reported as 1000. R-hat is
@@ -506,7 +505,7 @@ def diagnose(draws: Draws, segments: tuple[int, ...] = ()) -> Diagnostics:
     module); a fit whose chains are in order warns with a probability of at most 1 %. Cost: about 3
     ms per quantity for four chains of 1000 draws, and a second for the import.
     """
-    parts, bfmi = segments or (draws.n_draws,), _bfmi(draws)
+    parts, bfmi = draws.segments or (draws.n_draws,), _bfmi(draws)
     n_quantities = sum(len(draws.entry_names(name)) for name in draws.monitored)
     level = FALSE_ALARM_RATE / max(4 * n_quantities * len(parts) + len(bfmi), 1)
     table = Table(_COLUMNS, _rows(draws, parts, level))

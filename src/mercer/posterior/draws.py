@@ -152,6 +152,9 @@ class Draws:
         The variables that get R-hat and effective sample sizes.
     log_weights : ndarray of shape (n_chains, n_draws), optional
         Log importance weights (nats, up to a constant) when the draws are weighted.
+    segments : tuple of int
+        Lengths of successive parts of every chain, where these come from different models in
+        proportion to their weights. Empty where all come from one.
 
     Raises
     ------
@@ -170,6 +173,7 @@ class Draws:
     labels: Mapping[str, tuple[str, ...]]
     monitored: tuple[str, ...]
     log_weights: NDArray[Any] | None = None
+    segments: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.variables:
@@ -191,6 +195,8 @@ class Draws:
                     f"variable {name!r} has {len(entries)} labels and entries of shape "
                     f"{self.variables[name].shape[2:]}"
                 )
+        if self.segments and (min(self.segments) < 1 or sum(self.segments) != shape[1]):
+            raise UsageError(f"segments {self.segments} are not the {shape[1]} draws of a chain")
         if self.log_weights is not None:
             _check_log_weights(self.log_weights, shape)
 
@@ -259,7 +265,7 @@ class Draws:
         return values.reshape(self.n_total, *values.shape[2:])
 
     def every(self, step: int) -> Draws:
-        """Return one draw of ``step`` of each chain, the last of them; unweighted draws only."""
+        """Return one draw of ``step`` of each chain, the last of them; of one model, unweighted."""
         variables, stats = (
             {name: values[:, step - 1 :: step] for name, values in each.items()}
             for each in (self.variables, self.stats)

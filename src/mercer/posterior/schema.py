@@ -327,7 +327,8 @@ TARGET = Fields(
 
 LABELS = Fields({"dtype": Text(), "values": ListOf(Anything(), size="C", least=2)})
 
-# Beside them: names of columns, notes, what is monitored; "classes" are for classifiers.
+# Beside them: names of columns, notes, what is monitored; "segments" are for draws of several
+# models, "classes" for classifiers.
 COMMON = Fields(
     {
         "labels_of_inputs": ListOf(Text(), size="d", least=1),
@@ -336,9 +337,10 @@ COMMON = Fields(
         "diagnostics": DIAGNOSTICS,
         "labels": MapOf(ListOf(Text())),
         "monitored": ListOf(Text(), is_set=True),
+        "segments": ListOf(Whole(1)),
         "classes": LABELS,
     },
-    optional=frozenset({"classes"}),
+    optional=frozenset({"segments", "classes"}),
     is_closed=False,
 )
 

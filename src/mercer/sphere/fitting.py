@@ -411,12 +411,11 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
         )
         runs.append(_sample(replace(problem, noise=noise), candidate, np.sort(rows), own))
     draws, models = _joined([run.draws for run in runs], choice.models, options.entropy)
-    lengths = tuple(run.draws.n_draws for run in runs)
     notes = dict.fromkeys(note for run in runs for note in run.notes)
     spaces = [one.space for one in models]
     p = label_proba(draws, spaces, problem.labels, problem.noise.n_classes)
     return FittedSphere(
-        draws, p, diagnose(draws, lengths), (*notes, *choice.notes), choice.compared, models,
+        draws, p, diagnose(draws), (*notes, *choice.notes), choice.compared, models,
         choice.probability.sum(axis=1), float(choice.probability[choice.weights == 0.0].sum()),
     )  # fmt: skip
 
@@ -551,16 +550,17 @@ def _joined(
     }
     candidates = list({id(candidate): candidate for candidate, _ in models}.values())
     number = {id(candidate): j for j, candidate in enumerate(candidates)}
-    model = np.repeat(
-        [number[id(candidate)] for candidate, _ in models], [part.n_draws for part in parts]
-    )
+    lengths = tuple(part.n_draws for part in parts)
+    model = np.repeat([number[id(candidate)] for candidate, _ in models], lengths)
     variables |= {
         "model": np.broadcast_to(model, variables["length"].shape).copy(),
         **{name: np.concatenate([each[name] for each in said], axis=1) for name in said[0]},
     }
     is_learned = models[0][1].prior is not None
     monitored = ("n_errors", "noise_rate", "margin") if is_learned else ("n_errors", "margin")
-    return Draws(variables, stats, dict(parts[0].labels), monitored), tuple(candidates)
+    segments = lengths if len(lengths) > 1 else ()
+    draws = Draws(variables, stats, dict(parts[0].labels), monitored, segments=segments)
+    return draws, tuple(candidates)
 
 
 def _of_noise(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
+import numpy as np
+import pytest
+
+from mercer.errors import UsageError
 from mercer.posterior.draws import Draws
 
 COLUMNS = ("name", "mean", "sd", "q05", "q95", "mcse", "ess_bulk", "ess_tail", "rhat")
@@ -53,3 +57,12 @@ def test_values_that_are_not_finite_become_none() -> None:
 def test_booleans_and_integers() -> None:
     draws = Draws({"b": np.array([[True, False]]), "k": np.array([[1, 3]])}, {}, {}, ())
     assert draws.summary().column("mean") == (0.5, 2.0)
+
+
+def test_draws_of_several_models_are_judged_model_by_model() -> None:
+    x = np.random.default_rng(13).normal(size=(4, 200)) + np.repeat([0.0, 9.0], 100)
+    draws = Draws({"x": x}, {}, {}, ("x",), segments=(100, 100))
+    assert draws.summary().rows[0][-1] < 1.05  # type: ignore[operator]
+    assert replace(draws, segments=()).summary().rows[0][-1] > 1.3  # type: ignore[operator]
+    with pytest.raises(UsageError, match="are not the 200 draws"):
+        replace(draws, segments=(100, 99))

@@ -44,9 +44,7 @@ def fitted(
     more = {} if is_wrong is None else {"is_wrong": is_wrong}
     draws = Draws({"model": model, **more}, {}, {}, ())
     p, left_out = np.array([0.7, 0.24, 0.0])[: len(compared)], 0.06
-    return FittedSphere(
-        draws, np.empty((4, 2)), diagnose(draws, ()), (), compared, models, p, left_out
-    )
+    return FittedSphere(draws, np.empty((4, 2)), diagnose(draws), (), compared, models, p, left_out)
 
 
 def compared_with(law: ErrorLaw | None) -> tuple[Compared, ...]:

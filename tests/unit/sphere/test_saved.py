@@ -74,6 +74,8 @@ def test_what_is_written_comes_back(kind: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(again.bayes_point_, model.bayes_point_)
     for name in ("noise_rate_", "log_evidence_", "log_evidence_se_", "compared_", "notes_"):
         assert getattr(again, name) == getattr(model, name)
+    assert model.posterior_.segments or kind != "averaged"
+    assert again.posterior_.segments == model.posterior_.segments
     assert (again.evidence_curve_ is None) == (model.evidence_curve_ is None)
     if model.evidence_curve_ is not None:
         for name in ("noise_rates", "log_evidence", "standard_error"):
