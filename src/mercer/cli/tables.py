@@ -636,12 +636,15 @@ def _input_facts(
     x = X[~is_missing, place]
     if len(x) == 0:
         return InputFacts(code.name, code.kind, n_missing, 0, "", (), strength)
-    counts = tuple(np.histogram(x, bins=_N_BARS)[0].tolist())
+    half = x / 2.0  # differences of halves do not overflow
+    width = np.ptp(half)
+    share = (half - half.min()) / width if width > 0.0 else np.full(len(x), 0.5)
+    counts = tuple(np.histogram(share, bins=_N_BARS, range=(0.0, 1.0))[0].tolist())
     if code.kind == "date":
         first, last = present[np.argmin(x)], present[np.argmax(x)]
         shown = f"{printable(str(first))} to {printable(str(last))}"
     else:
-        low, middle, high = (digits(float(q)) for q in np.quantile(x, (0.0, 0.5, 1.0)))
+        low, middle, high = (digits(2.0 * float(q)) for q in np.quantile(half, (0.0, 0.5, 1.0)))
         shown = f"{low} to {high}, median {middle}"
     return InputFacts(code.name, code.kind, n_missing, n_distinct, shown, counts, strength)
 

@@ -72,6 +72,16 @@ def test_large_numbers_are_shown_as_a_terminal_shows_them(run, tmp_path: Path) -
     assert "\\u" not in out
 
 
+def test_numbers_too_near_or_too_far_apart_for_bins_are_described(run, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{10**20 + 9000 * k},{(-1) ** k}e308,{'ab'[k % 2]}\n" for k in range(12)]
+    path.write_text("near,far,label\n" + "".join(rows))
+    code, out, err = run("inspect", path, "--target", "label")
+    assert code == 0, err
+    assert "1.00e+20 to 1.00e+20" in out
+    assert "-1.00e+308 to 1.00e+308, median 0" in out
+
+
 def test_a_target_that_names_the_rows_is_told(run, tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("a,name\n" + "".join(f"{i % 7},P{i}\n" for i in range(60)))
