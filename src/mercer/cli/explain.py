@@ -81,6 +81,13 @@ def explain_frame(
         return names if is_named or each in ids - numbers else by_number
 
     rows = np.array([find_row(called(each), each) for each in asked], dtype=np.int64)
+    if names.ids is not None and not is_named:
+        id_notes += tuple(
+            f"--row {printable(each)} is a number; with --id {quoted(names.id_column)} it is the "
+            "row of that name"
+            for each, row in zip(asked, rows, strict=True)
+            if each in ids & numbers and str(names.ids[row]) != each
+        )
     parts, is_centre, given = [], False, _class_of(estimator, label)
     for row in rows:  # each beside all others, whatever else is asked about
         others, is_centre = estimator._background(np.delete(encoded.X, row, axis=0))

@@ -148,3 +148,5 @@ def test_a_number_is_a_row_before_it_is_an_entry_of_the_index(
         code, said, err = run("explain", model, path, *words, "--json")
         assert code == 0, err
         assert json.loads(said)["rows"][0]["row"] == ("1" if "0" in words else "5")
+        is_open = words == ["--row", "5"]
+        assert ("with --id 'Unnamed: 0' it is the row of that name" in err) == is_open
