@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 from scipy.special import gammaln
 
 from mercer.spectral import mixture as gibbs
@@ -151,7 +151,8 @@ def one_frequency(base, scale: float, value: float) -> float:
         degrees, square = base.nu0, scale
     else:
         degrees, square = base.nu0 - base.n_inputs + 1.0, scale * base.psi[0, 0]
-    return stats.t.cdf(value / math.sqrt(square * (1.0 + 1.0 / base.kappa0) / degrees), degrees)
+    std = math.sqrt(square * (1.0 + 1.0 / base.kappa0) / degrees)
+    return float(special.stdtr(degrees, value / std))
 
 
 def distances(case: str, n: int) -> dict[str, float]:

@@ -215,10 +215,9 @@ def _tail(state: SpectralState, errors: np.ndarray) -> np.ndarray:
     """Probability of errors as large in size."""
     variance, parameter = state.coef.noise_variance, state.noise.parameter
     if not parameter.ndim:
-        return 2.0 * stats.t(parameter).sf(np.abs(errors) / math.sqrt(variance))
+        return 2.0 * special.stdtr(parameter, -np.abs(errors) / math.sqrt(variance))
     stds = np.sqrt(variance + label_noise.added_variances(variance))
-    z = np.abs(errors)[:, np.newaxis] / stds
-    return 2.0 * stats.norm.sf(z) @ np.exp(parameter)
+    return 2.0 * special.ndtr(-np.abs(errors)[:, np.newaxis] / stds) @ np.exp(parameter)
 
 
 def _statistics(

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from mercer.spectral.mixture import Mixture, draw_partition
 from mercer.spectral.sampler import Proposals, ProposalTuning, propose_all
@@ -88,7 +88,7 @@ def after_global_proposals(base: str, share: float, count: int = 6_000) -> float
         drawn.append(canonical(state.assignment))
         k = state.assignment[2]
         own = (W[2, 0] - state.means[k, 0]) / state.components.stds[k, 0]
-        values.append((stats.norm.cdf(own), _one_frequency(mixture.base, W[2, 0])))
+        values.append((special.ndtr(own), _one_frequency(mixture.base, W[2, 0])))
     tails = [stats.kstest(each, "uniform").pvalue for each in np.array(values).T]
     return float(min(tail(4, drawn), *tails))
 
