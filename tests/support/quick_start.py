@@ -13,6 +13,8 @@ import pytest
 
 from mercer.spectral import model, settings
 
+WHOLE = model.N_FREQUENCIES
+
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_start() -> Iterator[None]:

@@ -13,8 +13,8 @@ NAMES = np.array(["ash", "birch", "cedar", "fir"])
 
 
 def tiny(**own: Any) -> BaNKClassifier:
-    """An unfitted classifier of few frequencies and draws."""
-    return BaNKClassifier(**{**TINY, **own})
+    """An unfitted classifier of few frequencies and draws, and of short trajectories."""
+    return BaNKClassifier(**{**TINY, "n_leapfrog": 4, **own})
 
 
 def waves(

@@ -12,19 +12,24 @@ from scipy import stats
 import mercer
 from mercer.errors import UsageError
 from mercer.posterior.container import read_container, write_container
+from mercer.spectral import model as spectral_model
+from mercer.spectral import settings
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.model import HeteroscedasticNoise, log_variances
 from mercer.spectral.prediction import FunctionDraws
 from support.mangled import set_array, taken
+from support.quick_start import WHOLE
 from support.spectral_fits import tiny
-
-
-@pytest.fixture(scope="module")
-def quick_start() -> None:
-    """The start as it is: hard targets are hardest there."""
-
+from support.statistics import few_first
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+
+
+@pytest.fixture
+def whole_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for a start as it is: hard targets are hardest there."""
+    for home in (spectral_model, settings):
+        monkeypatch.setattr(home, "N_FREQUENCIES", WHOLE)
 
 
 def table(n: int, seed: int, *, is_even: bool = False) -> tuple[np.ndarray, ...]:
@@ -35,7 +40,7 @@ def table(n: int, seed: int, *, is_even: bool = False) -> tuple[np.ndarray, ...]
     return X, 100.0 + 20.0 * (np.sin(2.0 * X[:, 0]) + std * rng.standard_normal(n)), 20.0 * std
 
 
-N = 1500
+N = 700
 X, Y, STD = table(N, 0)
 Z, NEW, NEW_STD = table(3000, 1)
 
@@ -148,8 +153,9 @@ def test_beyond_the_rows_the_noise_stays_within_what_it_is_among_them() -> None:
     rng = np.random.default_rng(0)
     rows = rng.uniform(-1.5, 1.5, (400, 1))
     y = np.sin(2.0 * rows[:, 0]) + (0.1 + rows[:, 0] ** 2) * rng.standard_normal(400)
-    model = BaNKRegressor(noise="heteroscedastic", n_chains=1, random_state=0, progress=False)
-    functions = model.fit(rows, y)._functions
+    short = {"n_draws": 30, "n_warmup": 30, "n_chains": 1, "random_state": 0, "progress": False}
+    model = BaNKRegressor(noise="heteroscedastic", n_frequencies=64, **short).fit(rows, y)
+    functions = model._functions
     among, far = (
         functions.noise_stds(model.standardizer_.transform(np.asarray(X)))
         for X in (rows, [[-6.5], [-1.8], [1.8], [2.5], [5.0]])
@@ -233,6 +239,7 @@ def test_rows_on_a_disk_are_learned_from_as_those_in_memory(tmp_path: Path) -> N
     ],
     ids=["nearly constant", "ties", "huge", "no noise", "constant", "two rows"],
 )
+@pytest.mark.usefixtures("whole_start")
 def test_hard_targets_give_finite_numbers(y: np.ndarray) -> None:
     model = fitted("heteroscedastic", y, n_draws=10, n_chains=1, n_warmup=10)
     assert np.isfinite(model.predict(X[:400], return_std=True)).all()
@@ -241,12 +248,16 @@ def test_hard_targets_give_finite_numbers(y: np.ndarray) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
-@pytest.mark.parametrize("seed", [4, 5])
+@pytest.mark.parametrize("seed", few_first([4, 5], 5))
+@pytest.mark.usefixtures("whole_start")
 def test_rows_of_all_but_no_noise(seed: int) -> None:
     """Weights of 1e9 beside 1: a ridge above the rounding of products of n rows is too low."""
-    y, tiny = np.round(np.sin(X[:, 0])), {"n_draws": 10, "n_chains": 1, "n_warmup": 10}
-    model = fitted("heteroscedastic", y, random_state=seed, **tiny)
-    assert np.isfinite(model.predict(X)).all()
+    rows = table(1500, 0)[0]
+    model = BaNKRegressor(
+        noise="heteroscedastic", n_frequencies=64, n_draws=10, n_chains=1, n_warmup=10,
+        random_state=seed, progress=False,
+    ).fit(rows, np.round(np.sin(rows[:, 0])))  # fmt: skip
+    assert np.isfinite(model.predict(rows)).all()
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
@@ -300,4 +311,4 @@ def test_reports_say_how_far_the_noise_varies(model: BaNKRegressor, tmp_path: Pa
 
 def test_of_more_rows_than_learn_the_kernel_notes_say_so() -> None:
     model = tiny(noise="heteroscedastic", kernel_rows=150).fit(X, Y)
-    assert any("all was learned from 150 of 1500 rows" in note for note in model.notes_)
+    assert any("all was learned from 150 of 700 rows" in note for note in model.notes_)

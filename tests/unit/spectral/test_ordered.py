@@ -142,28 +142,31 @@ def test_a_category_has_the_order_of_labels_that_are_one_number() -> None:
 
 
 def test_notes_name_the_order_that_is_taken() -> None:
-    category = pd.Categorical(NAMES[RANK], categories=NAMES, ordered=True)
+    few, names = X[:60], NAMES[RANK[:60]]
+    category = pd.Categorical(names, categories=NAMES, ordered=True)
     frame = pd.DataFrame({"grade": category})
     for y, note in (
-        (NAMES[RANK], "high, low, mid, top (sorted)"),
+        (names, "high, low, mid, top (sorted)"),
         (category, "low, mid, high, top (that of the Categorical)"),
         (frame.grade, "low, mid, high, top (that of the Categorical)"),
     ):
         assert (
-            f"classes from the lowest to the highest: {note}" in tiny(ordered=True).fit(X, y).notes_
+            f"classes from the lowest to the highest: {note}"
+            in tiny(ordered=True).fit(few, y).notes_
         )
-    assert not any("lowest" in note for note in tiny(ordered=list(NAMES)).fit(X, category).notes_)
+    assert not any("lowest" in note for note in tiny(ordered=list(NAMES)).fit(few, category).notes_)
     with pytest.warns(DataConversionWarning):
-        column = tiny(ordered=True).fit(X, frame)
+        column = tiny(ordered=True).fit(few, frame)
     np.testing.assert_array_equal(column.class_order_, NAMES)
 
 
 def test_a_stack_does_not_lose_an_order_without_a_word() -> None:
     stack = mercer.MercerClassifier(models=[tiny(ordered=True)], n_draws=20, random_state=0)
-    category = pd.Categorical(NAMES[RANK], categories=NAMES, ordered=True)
+    few, names = X[:60], NAMES[RANK[:60]]
+    category = pd.Categorical(names, categories=NAMES, ordered=True)
     with pytest.raises(UsageError, match=r"ordered=\['low', 'mid', 'high', 'top'\]"):
-        stack.fit(X, category)
-    assert any("high, low, mid, top (sorted)" in note for note in stack.fit(X, NAMES[RANK]).notes_)
+        stack.fit(few, category)
+    assert any("high, low, mid, top (sorted)" in note for note in stack.fit(few, names).notes_)
 
 
 def test_joint_moves_have_no_order() -> None:
