@@ -56,8 +56,8 @@ def test_after_a_fit_the_stream_goes_on() -> None:
 
 
 def test_it_learns() -> None:
-    X, y = make_stream(400)
-    model = small(n_particles=60, expected_centres=10.0, max_centres=20).fit(X, y)
+    X, y = make_stream(200)
+    model = small(n_particles=40, expected_centres=10.0, max_centres=20).fit(X, y)
     new_X, new_y = make_stream(200, seed=8)
     error = model.predict(new_X) - new_y
     assert np.mean(error**2) < 0.1 * new_y.var()
@@ -120,10 +120,10 @@ def test_centres_are_rows() -> None:
 @pytest.mark.parametrize("forgetting", few_first([0.5, 0.8, 0.95], 0.8))
 def test_each_row_is_forgotten_by_itself(forgetting: float) -> None:
     """Later rows are learned in blocks: the first of one was predicted from next to nothing."""
-    X, y = make_stream(560)
+    X, y = make_stream(540)
     model = small(forgetting=forgetting).partial_fit(X[:510], y[:510])
     degrees = []
-    for t in range(510, 560):
+    for t in range(510, 540):
         degrees.append(model.predictive(X[t : t + 1]).df)
         model.partial_fit(X[t : t + 1], y[t : t + 1])
     # Of the prior half a row's worth; what rows count together is a geometric series.
@@ -131,8 +131,8 @@ def test_each_row_is_forgotten_by_itself(forgetting: float) -> None:
 
 
 def test_forgetting_follows_what_changes() -> None:
-    X, y = make_stream(300)
-    y = np.where(np.arange(300) < 200, y, y + 3.0)
+    X, y = make_stream(200)
+    y = np.where(np.arange(200) < 120, y, y + 3.0)
     keeps, forgets, both = (
         small(forgetting=f, target_scale=1.0, input_scale=1.0).partial_fit(X, y)
         for f in (1.0, 0.9, (1.0, 0.9))

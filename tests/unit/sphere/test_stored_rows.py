@@ -25,8 +25,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
 ]
 
-N = 20_000  # two blocks, the second not whole
-RUN = {"n_draws": 4, "n_warmup": 10, "n_chains": 2, "random_state": 3, "progress": False}
+N = 17_000  # two blocks, the second not whole
+RUN = {"n_draws": 3, "n_warmup": 5, "n_chains": 2, "random_state": 3, "progress": False}
 
 
 def table(n: int = N) -> np.ndarray:
