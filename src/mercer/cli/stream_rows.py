@@ -356,10 +356,17 @@ class Parser:
             self._unused |= unused
         for key in (*(() if wanted.fills_gaps else self.inputs), self._id):
             if key is not None and key not in fields:
-                raise ValueError(f"there is no key {quoted(key)}")
+                raise ValueError(f"there is no key {quoted(key)}{self._late_hint(names)}")
         cells = tuple([self._value(fields, key) for key in self.inputs])
         name = None if self._id is None else _name(fields[self._id])
         return cells, self._value(fields, wanted.target) or None, name, False
+
+    def _late_hint(self, names: set[str]) -> str:
+        """Say how to name rows where one with these keys seems to bring the target of another."""
+        others = names - {self._wanted.target, "target"}
+        if self._id is not None or self._wanted.is_series or not len(others) == 1 == len(names) - 1:
+            return ""
+        return f"; if this is the target of an earlier row, use --id {quoted(others.pop())}"
 
     def _cell(self, cell: str) -> str:
         """Strip a cell; empty where it is missing."""

@@ -175,8 +175,11 @@ def test_literal_names_of_a_late_target() -> None:
     _, late = read(rows, '{"id": 1, "a": 2, "y": null}', '{"id": 1, "target": 2}')
     assert late == Row(2, 2, (), "2", 1, True)
     rows = json_parser(id_column=None)
-    row, other = read(rows, '{"id": 1, "a": 2, "target": 2}', '{"id": 1, "target": 2}')
-    assert (row.is_late, other.problem) == (False, "there is no key 'a'")
+    lines = '{"id": 1, "a": 2, "target": 2}', '{"id": 1, "target": 2}', '{"id": 1}'
+    row, other, bare = read(rows, *lines)
+    assert (row.is_late, bare.problem) == (False, "there is no key 'a'")
+    hint = "; if this is the target of an earlier row, use --id 'id'"
+    assert other.problem == f"{bare.problem}{hint}"
 
 
 @pytest.mark.parametrize("target", ["id", "target"])
