@@ -189,7 +189,7 @@ def test_bnk_15_each_target_by_the_others() -> None:
 
 # The joint law of a sweep.
 
-N_RUNS, N_STEPS, N, M = 300, 3, 10, 4
+N_STEPS, N, M = 3, 10, 4
 STATISTICS = 11
 CASES = {
     "contaminated, linear part": ("contaminated", "full, 2 inputs", True, 0.5),
@@ -365,5 +365,5 @@ def test_bnk_15_sees(
 @pytest.mark.usefixtures("wrong_rows")
 def test_bnk_15_joint_sees(monkeypatch: pytest.MonkeyPatch) -> None:
     forget_the_pseudo_targets(monkeypatch)
-    found = _distances("contaminated, linear part", N_RUNS, N_STEPS)
-    assert max(found.values()) > 1.2 * _limit(N_RUNS), found
+    found = _distances("contaminated, carried", 200, N_STEPS)
+    assert max(found.values()) > 1.2 * _limit(200), found

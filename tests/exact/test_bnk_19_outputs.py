@@ -29,7 +29,7 @@ from support.spectral_cases import (
     plain_design,
     problem,
 )
-from support.spectral_joint import Joint, M, N, make
+from support.spectral_joint import Joint, M, N, make, n_reference
 from support.statistics import dkw_limit, few_first, tiers
 
 # Rows, inputs, frequencies, linear part, outputs.
@@ -184,10 +184,10 @@ OF_EACH = (
 
 
 @functools.cache
-def evidence_of_prior(case: str) -> np.ndarray:
-    """Log evidence of targets from their joint law with the state."""
+def evidence_of_prior(case: str, n: int) -> np.ndarray:
+    """Log evidence of n sets of targets from their joint law with the state."""
     rng, sampler, found = np.random.default_rng(72), several(case), []
-    for _ in range(2000):
+    for _ in range(n):
         own, state = draw_joint(rng, sampler)
         F = plain_design(state.frequencies, own.rows.X, own.rows.has_linear_part)
         precisions = own.model.prior_precisions(2 * M, state.ridge, state.linear_precision)
@@ -207,7 +207,7 @@ def sweeps(
 def distances(case: str, n: int = N_RUNS) -> dict[str, float]:
     """Largest differences of distribution functions after sweeps from exact draws."""
     joint = Joint(draw_joint, redraw, statistics, sweeps)
-    reference = {"log evidence": evidence_of_prior(case)}
+    reference = {"log evidence": evidence_of_prior(case, n_reference(n))}
     return joint.distances(np.random.default_rng(71), several(case), n, 1, reference)
 
 

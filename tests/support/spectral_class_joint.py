@@ -24,7 +24,7 @@ from support.spectral_class_cases import (
     plain_log_likelihood,
     redraw_labels,
 )
-from support.spectral_joint import Joint, _one_frequency
+from support.spectral_joint import Joint, _one_frequency, n_reference
 from support.statistics import dkw_limit
 
 M, N = 4, 12
@@ -41,7 +41,6 @@ CASES: dict[str, tuple[str, bool, float, float, int]] = {
 _SCALE_SHAPE = 2.0
 MOST_STATISTICS = 19
 _TWO_SAMPLES = {"log likelihood", "alignment 0", "alignment 1", "projected 0", "projected 1"}
-_N_REFERENCE = 4000
 
 
 def make(case: str, kind: type[ClassChain] = ClassSampler, n_leapfrog: int = 0) -> ClassChain:
@@ -93,7 +92,8 @@ def distances(
     """Largest difference of distribution functions, for each statistic."""
     rng, sampler = np.random.default_rng(seed), make(case, kind, n_leapfrog)
     joint = replace(JOINT, take=lambda rng, own, state: step(own, rng, state))
-    found = joint.distances(rng, sampler, n, n_steps, prior_statistics(case))
+    reference = prior_statistics(case, n_reference(n))
+    found = joint.distances(rng, sampler, n, n_steps, reference)
     assert len(found) <= MOST_STATISTICS
     return found
 
@@ -149,7 +149,7 @@ JOINT = Joint(
 
 
 @functools.cache
-def prior_statistics(case: str) -> dict[str, np.ndarray]:
-    """Statistics of exact draws of state and labels, of those whose law is not known."""
-    found = JOINT.reference(np.random.default_rng(65), make(case), _N_REFERENCE)
+def prior_statistics(case: str, n: int) -> dict[str, np.ndarray]:
+    """Statistics of n exact draws of state and labels, of those whose law is not known."""
+    found = JOINT.reference(np.random.default_rng(65), make(case), n)
     return {name: values for name, values in found.items() if name in _TWO_SAMPLES}
