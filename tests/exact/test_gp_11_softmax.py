@@ -357,7 +357,7 @@ def model() -> HyperparameterPosterior:
 
 @pytest.fixture(scope="module")
 def truth(model: HyperparameterPosterior) -> np.ndarray:
-    grid = Grid.of(model, 61, 5.6)
+    grid = Grid.of(model, 51, 5.6)
     assert grid.edge_mass < 1e-7
     return grid.expectation(five_moments)
 
@@ -372,7 +372,7 @@ def hmc_error(
     return largest_z(five_moments(draws), truth, _BATCHES), acceptance_rate
 
 
-@pytest.mark.parametrize("n_draws", tiers(1000, 4000))
+@pytest.mark.parametrize("n_draws", tiers(600, 4000))
 def test_gp_11_hyperposterior(
     model: HyperparameterPosterior, truth: np.ndarray, n_draws: int
 ) -> None:

@@ -102,7 +102,7 @@ def _moments(n_draws: int) -> np.ndarray:
 LIMIT = z_limit(BATCHES, 12)
 
 
-@pytest.mark.parametrize("n_draws", tiers(2000, 60_000))
+@pytest.mark.parametrize("n_draws", tiers(800, 60_000))
 def test_gpr_5_draws_have_the_moments_of_the_posterior(truth: np.ndarray, n_draws: int) -> None:
     assert largest_z(_moments(n_draws), truth, BATCHES) < LIMIT
 
@@ -118,7 +118,7 @@ def test_gpr_5_sees_targets_that_speak_for_themselves(
         return grown
 
     monkeypatch.setattr(contamination, "draw_kinds", leaning)
-    assert largest_z(_moments(2000), truth, BATCHES) > LIMIT
+    assert largest_z(_moments(800), truth, BATCHES) > LIMIT
 
 
 @pytest.mark.parametrize("mutant", [forget_the_sizes, forget_the_tails])

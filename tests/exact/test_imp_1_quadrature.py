@@ -1,10 +1,10 @@
 """IMP-1: weighted means, spreads and log evidence of one, two, three log parameters beside a grid.
 
 Runs of the default size from the maximum on, of regressors of twelve rows with the default prior.
-Mean errors of means, variances and log evidence over 200 runs, or 80: |t| < 5.3, 5.8, false alarm
+Mean errors of means, variances and log evidence over 200 runs, or 40: |t| < 5.3, 6.3, false alarm
 3e-7 each.
 Standard errors that a run states for itself: their root mean square within 10 % of the spread over
-runs, and three standard errors of the latter more (5 %, of variances 8 %; of 80 runs 8 and 13 %;
+runs, and three standard errors of the latter more (5 %, of variances 8 %; of 40 runs 11 and 18 %;
 false alarm 3e-3 each).
 """
 
@@ -92,7 +92,7 @@ def test_imp_1_the_grid_is_fine_enough(n_parameters: int, n_fewer: int) -> None:
     np.testing.assert_allclose(variance, case.variance, rtol=5e-3)
 
 
-@pytest.fixture(scope="module", params=tiers(80, 200))
+@pytest.fixture(scope="module", params=tiers(40, 200))
 def of_two(request: pytest.FixtureRequest) -> Bias:
     return bias(2, request.param)
 
@@ -130,7 +130,8 @@ def test_imp_1_sees_draws_left_out_without_their_weight(monkeypatch: pytest.Monk
         return kept, log_weights[kept]
 
     monkeypatch.setattr(fitting, "thinned", heaviest)
-    assert np.abs(bias(2, n_runs=50, n_draws=60).z).max() > Z_LIMIT
+    found = bias(2, n_runs=25, n_draws=60)
+    assert np.abs(found.z).max() > 1.3 * found.limit
 
 
 def all_count(monkeypatch: pytest.MonkeyPatch) -> None:

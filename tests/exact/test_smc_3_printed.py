@@ -69,7 +69,7 @@ def excess(cells: np.ndarray, expected: np.ndarray) -> float:
     return largest_z(values, truth, len(cells)) / z_limit(len(cells), len(truth))
 
 
-@pytest.mark.parametrize("n_runs", tiers(200, 400))
+@pytest.mark.parametrize("n_runs", tiers(100, 400))
 def test_the_bias_is_that_of_the_printed_algorithm(n_runs: int) -> None:
     """False alarm 1e-6. The evidence is low by far, and small sets have too much of it."""
     cells, p = runs(n_runs)
@@ -84,7 +84,7 @@ def test_sees_weights_with_the_probability_of_the_kind_of_move(
 ) -> None:
     """The mutant: moves of another share c than the weights are held against."""
     monkeypatch.setattr(filter_module, "_CHANGES", 0.35)
-    cells, p = runs(400)
+    cells, p = runs(200)
     assert excess(cells, p * ways()) > 1.5
 
 
