@@ -147,12 +147,12 @@ def exact_particles(
             f[at] = beta[at, :1] + np.einsum("smk,mk->ms", features, beta[at, 1:])
         log_likelihood = -np.logaddexp(0.0, -f * state.rows.sign[:held]) @ powers(filter_, state)
         ok = np.log(rng.random(M)) < log_likelihood
-        kept.append([a[ok] for a in (size, members, level, scale, beta)])
-    size, members, level, scale, beta = (
+        kept.append([a[ok] for a in (size, members, level, scale, beta, log_likelihood)])
+    size, members, level, scale, beta, log_likelihood = (
         np.concatenate(parts)[:n] for parts in zip(*kept, strict=True)
     )
     particles = type(state.particles)(
-        size, members, level, scale, beta, np.full(n, -math.log(n)), np.arange(n)
+        size, members, level, scale, beta, np.full(n, -math.log(n)), log_likelihood, np.arange(n)
     )
     return replace(state, particles=particles)
 

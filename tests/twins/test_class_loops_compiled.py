@@ -15,6 +15,7 @@ from mercer.basis.class_loops import (
     admit,
     eliminate_mean,
     fill_latent,
+    fill_log_likelihood,
     move_particles,
     retire,
     weigh_row,
@@ -40,6 +41,7 @@ def problem(seed: int, m: int, n_candidates: int) -> tuple[np.ndarray, ClassPrio
         0.5 + rng.random(N),
         rng.standard_normal((N, m + K_MAX)),
         np.log(weights / weights.sum()),
+        np.zeros(N),
         np.arange(N),
     )
     return design, ClassPrior(2.0, 3.0, 0.3, 0.7, m), particles
@@ -65,7 +67,9 @@ def approximated(seed: int, m: int) -> tuple[tuple, Approximated, ClassPrior, Cl
     products, moments = near.gram.copy(), moment.copy()
     for level in range(L):
         eliminate_mean(prior, products[level], moments[level], m + R)
-    sums = (design, Labels(sign, np.zeros(0)), products, moments, N_ROWS, prior)
+    labels = Labels(sign, np.zeros(0))
+    fill_log_likelihood(design, labels, N_ROWS, m, particles)
+    sums = (design, labels, products, moments, N_ROWS, prior)
     return sums, near, prior, particles
 
 
@@ -104,20 +108,23 @@ def test_rows() -> None:
     rows, f = np.ascontiguousarray(design[:, :, 3]), np.empty(N)
     fill_latent(rows, 2, particles, f)
     log_weight = particles.log_weight.copy()
-    gain = weigh_row(f, -1.0, 1.0, particles.log_weight)
+    gain = weigh_row(f, -1.0, 1.0, particles)
     for i, k in enumerate(particles.size):
         columns = [0, 1, *particles.members[i, :k]]
         assert f[i] == pytest.approx(particles.beta[i, : 2 + k] @ rows[particles.level[i], columns])
     expected = np.logaddexp.reduce(log_weight + log_expit(-f))
     assert gain == pytest.approx(expected, abs=1e-12)
-    assert weigh_row(f, -1.0, -1.0, particles.log_weight) == pytest.approx(-gain, abs=1e-12)
+    assert weigh_row(f, -1.0, -1.0, particles) == pytest.approx(-gain, abs=1e-12)
     np.testing.assert_allclose(particles.log_weight, log_weight, atol=1e-12)
+    np.testing.assert_allclose(particles.log_likelihood, 0.0, atol=1e-12)
 
 
 def test_a_latent_value_far_out_is_weighed() -> None:
-    log_weight = np.log(np.array([0.5, 0.5]))
-    assert weigh_row(np.array([-1e5, 1e5]), 1.0, 1.0, log_weight) == pytest.approx(np.log(0.5))
-    assert log_weight.tolist() == [-1e5, 0.0]
+    particles = problem(9, 2, 5)[2]
+    particles.log_weight[:] = -np.log(N)
+    far = np.where(np.arange(N) == 0, 1e5, -1e5)
+    assert weigh_row(far, 1.0, 1.0, particles) == pytest.approx(-np.log(N))
+    assert particles.log_weight.tolist() == [0.0] + [-1e5] * (N - 1)
 
 
 def test_a_log_likelihood_is_that_of_scipy() -> None:

@@ -19,7 +19,6 @@ from mercer.basis.class_loops import (
     admit,
     eliminate_mean,
     fill_latent,
-    fill_log_likelihood,
     move_particles,
     retire,
     weigh_row,
@@ -55,6 +54,7 @@ class ClassParticles(NamedTuple):
     scale: Array  # (N,), prior variance of a centre's coefficient
     beta: Array  # (N, p + k_max), coefficients of the mean, then of the members in their order
     log_weight: Array  # (N,), normalised: their exponentials sum to 1
+    log_likelihood: Array  # (N,), of the rows held, by weight
     ancestor: Integers  # (N,), which particle it comes from, since this was last counted
 
 
@@ -201,7 +201,6 @@ class ClassState:
     log_evidence: float  # of the rows held, in nats: unbiased on the scale of the evidence itself
     evidence_variance: float  # of the log evidence, to first order, from the resamplings so far
     n_ancestors: int  # distinct ancestors of the particles after the last fifty rows
-    log_likelihood: Array  # (N,), of the rows held, by weight; (0,) where nothing is forgotten
 
     @property
     def n_held(self) -> int:
@@ -295,6 +294,7 @@ class ClassFilter:
             scale=np.array([draw_scale(rng, shape, rate, 1.0) for _ in range(N)]),
             beta=beta,
             log_weight=np.full(N, -math.log(N)),
+            log_likelihood=np.zeros(N),
             ancestor=np.arange(N),
         )
         return ClassState(
@@ -314,7 +314,6 @@ class ClassFilter:
             log_evidence=0.0,
             evidence_variance=0.0,
             n_ancestors=N,
-            log_likelihood=np.zeros(N if forgets else 0),
         )  # fmt: skip
 
     def learn(
@@ -333,10 +332,11 @@ class ClassFilter:
         """Forget a little, as with each row that comes; the arrays of ``state`` are changed."""
         if self.retention == 1.0:
             return state
-        state.particles.log_weight[:] += (self.retention - 1.0) * state.log_likelihood
-        state.log_likelihood[:] *= self.retention
+        particles = state.particles
+        particles.log_weight[:] += (self.retention - 1.0) * particles.log_likelihood
+        particles.log_likelihood[:] *= self.retention
         state.rows.weight[:] *= self.retention
-        gain = normalise(state.particles.log_weight)
+        gain = normalise(particles.log_weight)
         return replace(state, log_evidence=state.log_evidence + gain)
 
     def look(self, state: ClassState, x: Array) -> ClassSeen:
@@ -347,22 +347,12 @@ class ClassFilter:
         """Move a share of the particles; candidates change hands first where they are to."""
         if self.schedule.renews_at(state.n_seen):
             state = self._with_new_candidates(rng, state)
-            self._weigh_anew(state, 0, self.n_particles)
         r, share = state.n_candidates, self.schedule.share(state.n_seen, self.n_particles)
         move_particles(
             rng, *self._arguments(state), self.sets.log_size(r), self.grid.n_widths, r,
             self.schedule.n_redraws, state.particles, *share,
         )  # fmt: skip
-        self._weigh_anew(state, *share)
         return state
-
-    def _weigh_anew(self, state: ClassState, first: int, last: int) -> None:
-        """Keep the log likelihoods of particles that have changed, where rows are forgotten."""
-        if self.retention < 1.0:
-            fill_log_likelihood(
-                state.rows.design, state.rows.labels, state.n_held, self.grid.n_mean,
-                state.particles, first, last, state.log_likelihood,
-            )  # fmt: skip
 
     def predict(self, state: ClassState, Z: Array) -> Array:
         """Probability of y = 1 at rows Z (m, d), standardised: shape (m,)."""
@@ -402,13 +392,8 @@ class ClassFilter:
         chosen = resample(rng, np.exp(particles.log_weight), self.scheme)
         particles = ClassParticles._make(array[chosen] for array in particles)
         particles.log_weight[:] = -math.log(self.n_particles)
-        log_likelihood = state.log_likelihood
-        if self.retention < 1.0:
-            log_likelihood = log_likelihood[chosen]
         variance = state.evidence_variance + 1.0 / ess - 1.0 / self.n_particles
-        return replace(
-            state, particles=particles, evidence_variance=variance, log_likelihood=log_likelihood
-        )
+        return replace(state, particles=particles, evidence_variance=variance)
 
     def _weighed(self, state: ClassState, x: Array, sign: float) -> tuple[ClassState, ClassSeen]:
         """Predict a row, make room for it, weigh by it and keep it."""
@@ -426,12 +411,9 @@ class ClassFilter:
             old = np.empty(self.n_particles)
             fill_latent(np.ascontiguousarray(rows.design[:, :, position]), m, particles, old)
             weight = float(rows.weight[position]) if forgets else 1.0
-            gain = weigh_row(old, rows.sign[position], -weight, particles.log_weight)
-            if forgets:
-                state.log_likelihood[:] -= weight * log_expit(rows.sign[position] * old)
-        gain += weigh_row(f, sign, 1.0, particles.log_weight)
+            gain = weigh_row(old, rows.sign[position], -weight, particles)
+        gain += weigh_row(f, sign, 1.0, particles)
         if forgets:
-            state.log_likelihood[:] += log_expit(sign * f)
             rows.weight[position] = 1.0
         rows.X[position], rows.sign[position] = x, sign
         state.approximation.anchor[position] = 0.0

@@ -10,7 +10,9 @@ approximation is. It must not depend on the particles.
 
 A centre comes with coefficient b and moves those of the others by -b A^-1 s (s its products with
 them), and takes that back when it goes: given b, the others' coefficients have the law that they
-have without it, so that weights are those with the coefficients integrated out.
+have without it, so that weights are those with the coefficients integrated out. All that is carried
+of the coefficients while sets change is z = U beta: with a centre more it has an entry more, and
+where one goes it is rotated as U is.
 
 A design holds one column for each candidate, its rows along memory: shape (L, C, B).
 """
@@ -33,7 +35,6 @@ from mercer.basis.loops import (
     other_level,
     solve_all,
     solve_back,
-    solve_forward,
     stays,
     terms_less,
 )
@@ -114,16 +115,17 @@ def fill_latent(rows, n_mean, particles, f):
 
 
 @compiled(nogil=True, error_model="numpy")
-def weigh_row(f, sign, times, log_weight):
+def weigh_row(f, sign, times, particles):
     """Weigh by a power of the likelihood of a row, or divide it out, ``times`` < 0.
 
     ``sign`` is 1 where y = 1 and -1 where y = 0. Returns the log of the mean weight.
     """
     for i in range(len(f)):
         margin = sign * f[i]
-        log_likelihood = min(margin, 0.0) - math.log1p(math.exp(-abs(margin)))
-        log_weight[i] += times * log_likelihood
-    return normalise(log_weight)
+        gain = times * (min(margin, 0.0) - math.log1p(math.exp(-abs(margin))))
+        particles.log_weight[i] += gain
+        particles.log_likelihood[i] += gain
+    return normalise(particles.log_weight)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -234,10 +236,9 @@ def _fill_white(U, p, beta, z):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _approximation(prior, scale, U, w, p, beta):
-    """Return moment'beta - beta'gram beta / 2, from the factor of gram + R."""
-    value, z = 0.0, np.empty(p)
-    _fill_white(U, p, beta, z)
+def _approximation(prior, scale, w, z, beta, p):
+    """Return moment'beta - beta'gram beta / 2, where z = U beta and U'U = gram + R."""
+    value = 0.0
     for i in range(p):
         value += w[i] * z[i] - 0.5 * z[i] * z[i]
         value += 0.5 * _precision(prior, scale, i) * beta[i] * beta[i]
@@ -245,55 +246,50 @@ def _approximation(prior, scale, U, w, p, beta):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _excess(prior, features, labels, n, p, scale, of_set):
-    """Return the log likelihood less its approximation; the latent values are written."""
-    columns, U, w, beta, f = of_set
+def _fits(prior, features, labels, n, p, scale, of_set):
+    """Return the log likelihood and its approximation; the latent values are written."""
+    columns, _, w, z, beta, f = of_set
     _fill_latent_rows(features, n, columns, p, beta, f)
-    return _log_likelihood(labels, n, f) - _approximation(prior, scale, U, w, p, beta)
+    return _log_likelihood(labels, n, f), _approximation(prior, scale, w, z, beta, p)
 
 
 @compiled(nogil=True, error_model="numpy")
-def _without(gram, m, columns, p, position, U, w, beta, x, v, V):
-    """Drop a centre from columns, factor and coefficients, which take its place; return p - 1.
+def _without(columns, p, position, U, w, z, V):
+    """Drop a centre from columns, factor and what they make of the coefficients; return p - 1.
 
-    The rows of V are those of `drop_column`.
+    The rows of V are those of `drop_column`, its last column is used for z.
     """
-    column, value = columns[position], beta[position]
+    last = V.shape[1] - 1
+    for i in range(p):
+        V[i, last] = z[i]
     drop_column(U, w, p, position, V)
+    for i in range(p - 1):
+        z[i] = V[i, last]
     for j in range(position, p - 1):
         columns[j] = columns[j + 1]
-        beta[j] = beta[j + 1]
-    p -= 1
-    for j in range(m):
-        v[j] = gram[j, column]
-    for j in range(m, p):
-        x[j] = gram[column, columns[j]]
-    solve_forward(U, p, x, v, m)
-    solve_back(U, p, v, x)
-    for j in range(p):
-        beta[j] += value * x[j]
-    return p
+    return p - 1
 
 
 @compiled(nogil=True, error_model="numpy")
-def _with_centre(rng, column, square, part, columns, p, U, w, v, beta, x):
+def _with_centre(rng, column, square, part, columns, p, U, w, z, v):
     """Append a centre whose terms are known, with a coefficient drawn; return p + 1."""
-    value = part / square + rng.standard_normal() / math.sqrt(square)
-    solve_back(U, p, v, x)
-    for j in range(p):
-        beta[j] -= value * x[j]
     append_column(U, w, p, v, square, part)
-    columns[p], beta[p] = column, value
+    z[p] = w[p] + rng.standard_normal()
+    columns[p] = column
     return p + 1
 
 
 @compiled(nogil=True, error_model="numpy")
 def _room_of_sets(P, C, n):
-    """Scratch arrays: x, v; two copies of columns, factor, w, coefficients, f; of all columns."""
+    """Scratch arrays: x, v; two copies of columns, factor, w, z, beta, f; of all columns."""
     x, v = np.empty(P), np.empty(P)
-    here = np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P), np.empty(n)
-    there = np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P), np.empty(n)
-    return x, v, here, there, (np.empty((P, C)), np.empty(C), np.empty(C), np.empty(C))
+    here = (
+        np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P), np.empty(P), np.empty(n)
+    )  # fmt: skip
+    there = (
+        np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P), np.empty(P), np.empty(n)
+    )  # fmt: skip
+    return x, v, here, there, (np.empty((P, C + 1)), np.empty(C), np.empty(C), np.empty(C))
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -307,16 +303,16 @@ def _copy_set(p, source, target):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x, v, room):
+def _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, v, room):
     """Redraw a set with its coefficients (`mercer.basis.loops.redraw`); return its columns.
 
     ``room`` holds the terms of all columns (`solve_all`), which follow the set.
     """
-    columns, U, w, beta, _ = of_set
+    columns, U, w, z, _, _ = of_set
     V, squares, parts, gains = room
     m = prior.n_mean
     if rng.random() >= stays(p - m, largest):
-        p = _without(gram, m, columns, p, rng.integers(m, p), U, w, beta, x, v, V)
+        p = _without(columns, p, rng.integers(m, p), U, w, z, V)
         terms_less(V, w, p, -1.0, 1.0 / scale, squares, parts)
     size = p - m
     if size >= min(largest, n_columns - m):
@@ -334,7 +330,7 @@ def _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x
     if chosen >= 0:
         for i in range(p):
             v[i] = V[i, chosen]
-        p = _with_centre(rng, chosen, squares[chosen], parts[chosen], columns, p, U, w, v, beta, x)
+        p = _with_centre(rng, chosen, squares[chosen], parts[chosen], columns, p, U, w, z, v)
         append_row(V, v, gram[chosen, :n_columns], p - 1, U[p - 1, p - 1], m)
         terms_less(V, w, p - 1, 1.0, 1.0 / scale, squares, parts)
     return p
@@ -342,38 +338,40 @@ def _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x
 
 @compiled(nogil=True, error_model="numpy")
 def _redrawn(
-    rng, prior, gram, moment, log_size, n_columns, p, largest, scale, of_set, x, v, room, n_redraws
+    rng, prior, gram, moment, log_size, n_columns, p, largest, scale, of_set, v, room, n_redraws
 ):
     """Redraw a set so many times; one triangular solve for all, then a row comes or goes."""
-    columns, U, w, _, _ = of_set
+    columns, U, w, z, beta, _ = of_set
     V, squares, parts, _ = room
     m = prior.n_mean
     solve_all(gram, moment, columns, p, 1.0 / scale, U, w, n_columns, V, squares, parts, m)
     for _ in range(n_redraws):
-        p = _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, x, v, room)
+        p = _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, v, room)
+    solve_back(U, p, z, beta)
     return p
 
 
 @compiled(nogil=True, error_model="numpy")
-def _rotate(rng, prior, features, labels, n, of_set, p, scale, excess, spare):
+def _rotate(rng, prior, features, labels, n, of_set, p, scale, fits, spare):
     """Draw the coefficients by elliptical slice sampling about the approximation, whose law of
     them is normal: on an ellipse through the old ones, by what likelihood and approximation differ.
+
+    ``fits`` are those of `_fits`; returns the new log likelihood.
     """
-    columns, U, w, beta, f_here = of_set
+    columns, U, w, z, beta, f_here = of_set
     (mean, aside, new), (f_mean, f_aside, f_new) = spare
     solve_back(U, p, w, mean)
-    _fill_white(U, p, beta, new)
     old_square, cross, aside_square, fit = 0.0, 0.0, 0.0, 0.0
     for j in range(p):
         aside[j] = rng.standard_normal()
-        z = new[j] - w[j]
-        old_square += z * z
-        cross += z * aside[j]
+        away = z[j] - w[j]
+        old_square += away * away
+        cross += away * aside[j]
         aside_square += aside[j] * aside[j]
         fit += w[j] * w[j]
     solve_back(U, p, aside, aside)
     _fill_both(features, n, columns, p, mean, aside, f_mean, f_aside)
-    limit = excess + math.log(1.0 - rng.random())
+    limit = fits[0] - fits[1] + math.log(1.0 - rng.random())
     angle = 2.0 * math.pi * rng.random()
     lower, upper = angle - 2.0 * math.pi, angle
     for _ in range(_MOST_ANGLES):
@@ -385,14 +383,16 @@ def _rotate(rng, prior, features, labels, n, of_set, p, scale, excess, spare):
             near += 0.5 * _precision(prior, scale, j) * new[j] * new[j]
         for r in range(n):
             f_new[r] = f_mean[r] + c * (f_here[r] - f_mean[r]) + s * f_aside[r]
-        if _log_likelihood(labels, n, f_new) - near > limit:
+        log_likelihood = _log_likelihood(labels, n, f_new)
+        if log_likelihood - near > limit:
             beta[:p] = new[:p]
-            return
+            return log_likelihood
         if angle < 0.0:
             lower = angle
         else:
             upper = angle
         angle = lower + (upper - lower) * rng.random()
+    return fits[0]
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -418,59 +418,64 @@ def move_particles(
     """
     m, P = prior.n_mean, particles.beta.shape[1]
     n_columns, largest = m + n_candidates, particles.members.shape[1]
-    x, v, here, there, room = _room_of_sets(P, n_columns, n)
+    _, v, here, there, room = _room_of_sets(P, n_columns, n)
     spare = np.empty((3, P)), np.empty((3, n))
     n_sets, n_levels = 0, 0
     for i in range(first, last):
         level, scale = particles.level[i], particles.scale[i]
         p = fill_columns(particles.members[i], particles.size[i], m, here[0])
         _factorise(prior, gram[level], moment[level], here[0], p, scale, here[1], here[2])
-        for j in range(p):
-            here[3][j] = particles.beta[i, j]
-        excess = _excess(prior, design[level], labels, n, p, scale, here)
+        here[4][:p] = particles.beta[i, :p]
+        _fill_white(here[1], p, here[4], here[3])
+        near = _approximation(prior, scale, here[2], here[3], here[4], p)
+        fits, is_new = (particles.log_likelihood[i], near), False
         # The set, with its coefficients.
         _copy_set(p, here, there)
         q = _redrawn(
             rng, prior, gram[level], moment[level], log_size, n_columns, p, largest, scale, there,
-            x, v, room, n_redraws,
+            v, room, n_redraws,
         )  # fmt: skip
-        proposed = _excess(prior, design[level], labels, n, q, scale, there)
-        if math.log(1.0 - rng.random()) < proposed - excess:
-            here, there, p, excess = there, here, q, proposed
+        proposed = _fits(prior, design[level], labels, n, q, scale, there)
+        if math.log(1.0 - rng.random()) < proposed[0] - proposed[1] - fits[0] + fits[1]:
+            here, there, p, fits, is_new = there, here, q, proposed, True
             n_sets += 1
         # Another length scale, with coefficients drawn afresh.
         other = other_level(rng, level, n_widths, len(design))
         if other != level:
             half_logdet, fit = _terms(here[1], here[2], p)
             now = _log_evidence(half_logdet, fit, p - m, scale)
-            _copy_set(p, here, there)
             half_logdet, fit = _factorise(
                 prior, gram[other], moment[other], here[0], p, scale, there[1], there[2]
             )
             then = _log_evidence(half_logdet, fit, p - m, scale)
             if math.log(1.0 - rng.random()) < then - now:
+                there[0][:p] = here[0][:p]
                 for j in range(p):
-                    v[j] = there[2][j] + rng.standard_normal()
-                solve_back(there[1], p, v, there[3])
-                proposed = _excess(prior, design[other], labels, n, p, scale, there)
-                if math.log(1.0 - rng.random()) < proposed - excess:
-                    here, there, level, excess = there, here, other, proposed
+                    there[3][j] = there[2][j] + rng.standard_normal()
+                solve_back(there[1], p, there[3], there[4])
+                proposed = _fits(prior, design[other], labels, n, p, scale, there)
+                if math.log(1.0 - rng.random()) < proposed[0] - proposed[1] - fits[0] + fits[1]:
+                    here, there, level, fits, is_new = there, here, other, proposed, True
                     particles.level[i] = level
                     n_levels += 1
-        _rotate(rng, prior, design[level], labels, n, here, p, scale, excess, spare)
-        _put_set(particles, i, m, here[0], p, here[3])
+        if not is_new:
+            _fill_latent_rows(design[level], n, here[0], p, here[4], here[5])
+        particles.log_likelihood[i] = _rotate(
+            rng, prior, design[level], labels, n, here, p, scale, fits, spare
+        )
+        _put_set(particles, i, m, here[0], p, here[4])
         _redraw_scale(rng, prior, particles, i)
     return n_sets, n_levels
 
 
 @compiled(nogil=True, error_model="numpy")
-def fill_log_likelihood(design, labels, n, n_mean, particles, first, last, out):
-    """Write the log likelihood of the rows held to out[i], for particles ``first`` to ``last``."""
+def fill_log_likelihood(design, labels, n, n_mean, particles):
+    """Write the log likelihood of the rows held, of a file that did not have it."""
     columns, f = np.empty(particles.beta.shape[1], np.int64), np.empty(n)
-    for i in range(first, last):
+    for i in range(len(particles.size)):
         p = fill_columns(particles.members[i], particles.size[i], n_mean, columns)
         _fill_latent_rows(design[particles.level[i]], n, columns, p, particles.beta[i], f)
-        out[i] = _log_likelihood(labels, n, f)
+        particles.log_likelihood[i] = _log_likelihood(labels, n, f)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -482,15 +487,14 @@ def admit(rng, design, labels, gram, moment, n, prior, log_sizes, new, particles
     """
     m, P = prior.n_mean, particles.beta.shape[1]
     largest = particles.members.shape[1]
-    x, v, here, _, _ = _room_of_sets(P, 1, n)
-    columns, U, w, beta, _ = here
+    x, v, here, _, _ = _room_of_sets(P, 0, n)
+    columns, U, w, z, beta, _ = here
     for i in range(len(particles.size)):
         level, scale = particles.level[i], particles.scale[i]
         features, G, b = design[level], gram[level], moment[level]
         p = fill_columns(particles.members[i], particles.size[i], m, columns)
         half_logdet, fit = _factorise(prior, G, b, columns, p, scale, U, w)
-        for j in range(p):
-            beta[j] = particles.beta[i, j]
+        beta[:p] = particles.beta[i, :p]
         size, gain, before, is_changed = p - m, 0.0, 0.0, False
         for a in range(len(new)):
             evidence = _log_evidence(half_logdet, fit, size, scale)
@@ -506,17 +510,21 @@ def admit(rng, design, labels, gram, moment, n, prior, log_sizes, new, particles
             gain += both - evidence - log_sizes[a, size]
             if math.log(1.0 - rng.random()) < with_it - both:
                 if not is_changed:
-                    before = _excess(prior, features, labels, n, p, scale, here)
+                    _fill_white(U, p, beta, z)
+                    before = _approximation(prior, scale, w, z, beta, p)
                     is_changed = True
-                p = _with_centre(rng, new[a], square, part, columns, p, U, w, v, beta, x)
+                p = _with_centre(rng, new[a], square, part, columns, p, U, w, z, v)
                 half_logdet += 0.5 * math.log(square)
                 fit += part * part / square
                 size += 1
+        log_likelihood = particles.log_likelihood[i]
         if is_changed:
-            after = _excess(prior, features, labels, n, p, scale, here)
-            gain += after - before
+            solve_back(U, p, z, beta)
+            log_likelihood, after = _fits(prior, features, labels, n, p, scale, here)
+            gain += log_likelihood - after - particles.log_likelihood[i] + before
         if math.isfinite(gain):  # else inputs so far out that all else is lost: it stays as it is
             particles.log_weight[i] += gain
+            particles.log_likelihood[i] = log_likelihood
             _put_set(particles, i, m, columns, p, beta)
     return normalise(particles.log_weight)
 
@@ -526,15 +534,14 @@ def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
     """Take the columns ``old`` out one after the other, as `admit` lets them in; draws nothing."""
     m, P = prior.n_mean, particles.beta.shape[1]
     largest = particles.members.shape[1]
-    x, v, here, _, _ = _room_of_sets(P, 1, n)
-    columns, U, w, beta, _ = here
+    x, v, here, _, (V, _, _, _) = _room_of_sets(P, 0, n)
+    columns, U, w, z, beta, _ = here
     for i in range(len(particles.size)):
         level, scale = particles.level[i], particles.scale[i]
         features, G, b = design[level], gram[level], moment[level]
         p = fill_columns(particles.members[i], particles.size[i], m, columns)
         half_logdet, fit = _factorise(prior, G, b, columns, p, scale, U, w)
-        for j in range(p):
-            beta[j] = particles.beta[i, j]
+        beta[:p] = particles.beta[i, :p]
         gain, before, is_changed = 0.0, 0.0, False
         for a in range(len(old)):
             size, with_it, position = p - m, -math.inf, -1
@@ -544,9 +551,10 @@ def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
             if position >= 0:
                 with_it = _log_evidence(half_logdet, fit, size, scale) + log_sizes[a, size]
                 if not is_changed:
-                    before = _excess(prior, features, labels, n, p, scale, here)
+                    _fill_white(U, p, beta, z)
+                    before = _approximation(prior, scale, w, z, beta, p)
                     is_changed = True
-                p = _without(G, m, columns, p, position, U, w, beta, x, v, U[:, :0])
+                p = _without(columns, p, position, U, w, z, V)
                 size -= 1
                 half_logdet, fit = _terms(U, w, p)
             elif size < largest:
@@ -559,11 +567,13 @@ def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
             both = _sum_of_both(evidence + log_sizes[a, size], with_it)
             gain += evidence + log_sizes[a + 1, size] - both
         if is_changed:
-            after = _excess(prior, features, labels, n, p, scale, here)
-            gain += after - before
+            solve_back(U, p, z, beta)
             for j in range(p):
                 if not math.isfinite(beta[j]):
                     beta[j] = 0.0
+            log_likelihood, after = _fits(prior, features, labels, n, p, scale, here)
+            gain += log_likelihood - after - particles.log_likelihood[i] + before
+            particles.log_likelihood[i] = log_likelihood
             _put_set(particles, i, m, columns, p, beta)
         if math.isfinite(gain):
             particles.log_weight[i] += gain

@@ -19,6 +19,7 @@ from mercer.basis.class_filter import (
     StickBreaking,
     StickState,
 )
+from mercer.basis.class_loops import fill_log_likelihood
 from mercer.basis.ensemble import EnsembleState
 from mercer.basis.filter import AnyFilter, PrintedFilter, State
 from mercer.basis.learner import (
@@ -396,8 +397,6 @@ def _check_class_particles(state: ClassState, like: ClassState, filter_: ClassFi
     particles, m = state.particles, filter_.prior.n_mean
     for name, mine, theirs in zip(particles._fields, particles, like.particles, strict=True):
         require(mine.shape == theirs.shape and is_finite(mine), f"particles/{name}")
-    mine, theirs = state.log_likelihood, like.log_likelihood
-    require(mine.shape == theirs.shape and is_finite(mine), "log_likelihood")
     check_sets(particles, m, state.n_candidates, filter_.grid.n_levels)
     require(1 <= state.n_ancestors <= len(particles.size), "n_ancestors")
     scale = particles.scale
@@ -459,7 +458,7 @@ def _running(learner: ClassLearner, values: dict[str, Any], arrays: Arrays) -> C
         lengthscales, d, learner.n_classes, n_buffered, learner.entropy
     )
     arrays[_ROWS] = arrays["X"]
-    template = sticks.init(np.random.default_rng(0))
+    template, lacking = sticks.init(np.random.default_rng(0)), list[str]()
     for name, each in template.filters.items():
         own = f"state/filters/{name}"
         if f"{own}/approximation/products" not in arrays:  # a file of before: renewed as rows come
@@ -467,12 +466,19 @@ def _running(learner: ClassLearner, values: dict[str, Any], arrays: Arrays) -> C
             arrays |= pack(each.approximation._replace(anchor=anchor), f"{own}/approximation")
             for part in ("gram", "moment"):
                 arrays.pop(f"{own}/approximation/{part}", None)
-        if each.log_likelihood.size == 0:  # nor does a file of before know of weights
-            for part in ("rows/weight", "log_likelihood"):
-                arrays.setdefault(f"{own}/{part}", np.zeros(0))
+        if each.rows.weight.size == 0:  # nor does a file of before know of weights
+            arrays.setdefault(f"{own}/rows/weight", np.zeros(0))
+        arrays.pop(f"{own}/log_likelihood", None)
+        if f"{own}/particles/log_likelihood" not in arrays:
+            arrays[f"{own}/particles/log_likelihood"] = np.zeros(len(each.particles.size))
+            lacking.append(name)
     of_state = {name for name in arrays if name.startswith("state/")}
     require(of_state == set(pack(template, "state")), "state")
     state = sticks.copied(unpack(template, arrays, "state"))
     check_sticks(state, template, sticks)
+    for name in lacking:
+        each, m = state.filters[name], sticks.filters[0].prior.n_mean
+        rows = each.rows
+        fill_log_likelihood(rows.design, rows.labels, each.n_held, m, each.particles)
     require(state.n_seen == learner.n_scored, "n_scored")
     return ClassRunning(standardizer, sticks, state, generator_from_json(values["rng"]))
