@@ -32,6 +32,7 @@ from mercer.basis.loops import (
     drop_column,
     factorise_set,
     fill_columns,
+    less_rows,
     other_level,
     solve_all,
     solve_back,
@@ -51,19 +52,20 @@ def eliminate_mean(prior, gram, moment, n_columns):
     Their rows of ``gram`` (C, C) and ``moment`` (C,) become those of U, where U'U = gram + R, and
     of U'^-1 moment; the others are left with the sums of what the mean does not explain.
     """
-    for i in range(prior.n_mean):
-        Gi = gram[i]
-        ridge = prior.slope_precision if i > 0 else prior.constant_precision
-        pivot = math.sqrt(max(Gi[i] + ridge, ridge))
-        Gi[i] = pivot
-        moment[i] /= pivot
-        for c in range(i + 1, n_columns):
-            Gi[c] /= pivot
-        for r in range(i + 1, n_columns):
-            row, left = gram[r], Gi[r]
-            moment[r] -= left * moment[i]
-            for c in range(i + 1, n_columns):
-                row[c] -= left * Gi[c]
+    m = prior.n_mean
+    for r in range(n_columns):
+        row, n_before = gram[r], min(r, m)
+        less_rows(row, n_before, n_columns, gram, 0, n_before, gram[:, r])
+        for i in range(n_before):
+            moment[r] -= gram[i, r] * moment[i]
+        if r >= m:
+            continue
+        ridge = prior.slope_precision if r > 0 else prior.constant_precision
+        pivot = math.sqrt(max(row[r] + ridge, ridge))
+        row[r] = pivot
+        moment[r] /= pivot
+        for c in range(r + 1, n_columns):
+            row[c] /= pivot
 
 
 @compiled(nogil=True, error_model="numpy")

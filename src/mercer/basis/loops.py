@@ -60,7 +60,7 @@ def fill_columns(members, size, n_mean, columns):
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST, inline="always")
-def _less_rows(target, begin, end, rows, first, last, times):
+def less_rows(target, begin, end, rows, first, last, times):
     """Take rows ``first`` to ``last``, each so many times, off a row; four in one pass over it."""
     for r in range(first, last - 3, 4):
         a, b, c, d = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
@@ -89,7 +89,7 @@ def factorise_set(
             Ui[j] = row[columns[j]]
         rest = moment[columns[i]]
         above = U[:, i]
-        _less_rows(Ui, i, p, U, first, i, above)
+        less_rows(Ui, i, p, U, first, i, above)
         for r in range(first, i):
             rest -= above[r] * w[r]
         ridge = of_centres
@@ -369,7 +369,7 @@ def solve_all(gram, moment, columns, p, ridge, U, w, n_columns, V, squares, part
             Vi[c] = Si[c]
         if i < first:
             continue
-        _less_rows(Vi, 0, n_columns, V, first, i, U[:, i])
+        less_rows(Vi, 0, n_columns, V, first, i, U[:, i])
         inverse, wi = 1.0 / U[i, i], w[i]
         for c in range(n_columns):
             value = Vi[c] * inverse
@@ -395,7 +395,7 @@ def append_row(V, v, row, p, pivot, first=0):
     Vp = V[p]
     for c in range(len(row)):
         Vp[c] = row[c]
-    _less_rows(Vp, 0, len(row), V, first, p, v)
+    less_rows(Vp, 0, len(row), V, first, p, v)
     inverse = 1.0 / pivot
     for c in range(len(row)):
         Vp[c] *= inverse
