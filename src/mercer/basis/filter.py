@@ -192,8 +192,9 @@ _RIDGE = 1e-6
 def admit(state: State, grid: LengthScaleGrid, slot: int, x: Array, weights: Array) -> State:
     """Put a candidate, an input x (d,), into a slot, with its sums; changes the state in place.
 
-    All rows of the state are in the sums. The slot is the next free one, or one that no
-    particle uses any more; ``weights`` (n,) are those of the rows in the buffer.
+    The slot is the next free one, or one that no particle uses any more; ``weights`` (n,) are
+    those of the rows in the buffer. Its sums are those of all rows: of pending ones they are not
+    added again.
     """
     m, column = grid.n_mean, grid.n_mean + slot
     r = max(state.statistics.n_candidates, slot + 1)
@@ -217,19 +218,26 @@ def admit(state: State, grid: LengthScaleGrid, slot: int, x: Array, weights: Arr
             state.old.gram[level, column, : m + r] = old_cross
             state.old.gram[level, : m + r, column] = old_cross
             state.old.moment[level, column] = old_target
-            cross, of_target = cross + old_cross, of_target + old_target
+            leaving = state.leaving[: state.n_leaving, level]
+            feature = leaving[:, column]
+            cross = cross + old_cross + feature @ leaving[:, : m + r]
+            of_target += old_target + float(feature @ state.leaving_y[: state.n_leaving])
         if not state.is_kept[level]:
             continue
         gram[level, column, : m + r] = cross
         gram[level, : m + r, column] = cross
         moment[level, column] = of_target
+    state.pending[: state.n_pending, :, column] = 0.0
     return _changed(state, statistics=state.statistics._replace(n_candidates=r))
 
 
 def _projection(
     state: State, grid: LengthScaleGrid, slot: int, x: Array, r: int
 ) -> list[tuple[Array, float]]:
-    """Sums of the new feature over rows that are gone, at each level: with all columns, with y."""
+    """Sums of the new feature over rows that are gone, at each level: with all columns, with y.
+
+    Those that are leaving are not in them: the feature is written into these rows.
+    """
     m = grid.n_mean
     others = np.delete(np.arange(r), slot)
     Z = state.centres[others]
@@ -245,6 +253,8 @@ def _projection(
         cross = a @ old[columns, : m + r]
         cross[m + slot] = a @ old[np.ix_(columns, columns)] @ a
         result.append((cross, float(a @ state.old.moment[level, columns])))
+        leaving = state.leaving[: state.n_leaving, level]
+        leaving[:, m + slot] = leaving[:, columns] @ a
     return result
 
 
@@ -467,13 +477,13 @@ class Filter:
 
     def _offered(self, rng: np.random.Generator, state: State, slot: int, x: Array) -> State:
         """Let the last row's input be a candidate, in the place of another if there is none."""
-        state = _flushed_old(flushed(state))
-        sums, column = state.statistics, self.grid.n_mean + slot
-        log_evidence, r = state.log_evidence, sums.n_candidates
+        column, r = self.grid.n_mean + slot, state.statistics.n_candidates
+        log_evidence = state.log_evidence
         if slot < r:
+            _flush_column(state, column)
             log_evidence += drop_candidate(
-                sums, self.prior, self.sets.log_size(r), self.sets.log_size(r - 1), column,
-                state.particles,
+                _counted(state), self.prior, self.sets.log_size(r), self.sets.log_size(r - 1),
+                column, state.particles,
             )  # fmt: skip
             r -= 1
         elif slot >= len(state.centres):
@@ -483,7 +493,7 @@ class Filter:
         ages = state.n_discounts - state.rows.age[:n_kept]
         state = admit(state, self.grid, slot, x, self.retention ** ages.astype(np.float64))
         log_evidence += extend(
-            rng, state.statistics, self.prior, self.sets.log_size(r), self.sets.log_size(r + 1),
+            rng, _counted(state), self.prior, self.sets.log_size(r), self.sets.log_size(r + 1),
             column, state.particles,
         )  # fmt: skip
         return _changed(state, log_evidence=log_evidence)
@@ -556,6 +566,21 @@ def flushed(state: State) -> State:
     square = sums.square + float(state.pending_y[:n] @ state.pending_y[:n])
     sums = sums._replace(square=square, n_rows=sums.n_rows + n)
     return _changed(state, statistics=sums, n_pending=0)
+
+
+def _flush_column(state: State, column: int) -> None:
+    """Add the pending rows to the sums of a column that is about to go, and to no others."""
+    sums, pending = state.statistics, state.pending[: state.n_pending]
+    for level in np.flatnonzero(state.is_kept).tolist():
+        feature = pending[:, level, column]
+        sums.gram[level, column] += feature @ pending[:, level]
+        sums.moment[level, column] += feature @ state.pending_y[: state.n_pending]
+
+
+def _counted(state: State) -> Statistics:
+    """Return the sums with the pending rows counted, which are in the factors of particles."""
+    sums = state.statistics
+    return sums._replace(n_rows=sums.n_rows + state.n_pending)
 
 
 def _flushed_old(state: State) -> State:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from mercer.basis.filter import admit, copied, flushed
+from mercer.basis.filter import _flushed_old, admit, copied, flushed
 from mercer.basis.model import Schedule
 from support.basis_cases import make_filter, problem, run
 
@@ -58,3 +59,20 @@ def test_on_rows_that_are_gone_it_is_a_projection_on_the_others() -> None:
             state.statistics.gram[level, 2, 2], old**2 + kept @ kept, atol=1e-8
         )
         np.testing.assert_allclose(state.statistics.gram[level, 0, 2], old + kept.sum(), atol=1e-8)
+
+
+@pytest.mark.parametrize("n_buffered", [3, 8])
+def test_rows_that_are_pending_or_leaving_need_not_be_added_before_it(n_buffered: int) -> None:
+    schedule = Schedule(n_eager=0, block=4, n_buffered=n_buffered, **STILL)
+    filter_ = make_filter(n_slots=4, n_particles=2, largest=1, schedule=schedule)
+    X, y = problem(7, 1)
+    before = run(filter_, X, y, np.random.default_rng(0))
+    assert before.n_pending > 0
+    assert (before.n_leaving > 0) == (n_buffered < 7)
+    new = filter_.grid, 1, np.array([0.37]), np.ones(min(7, n_buffered))
+    early = admit(_flushed_old(flushed(copied(before))), *new)
+    late = _flushed_old(flushed(admit(copied(before), *new)))
+    for mine, theirs in zip(late.statistics, early.statistics, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-8)
+    for mine, theirs in zip(late.old, early.old, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-8)
