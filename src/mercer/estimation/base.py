@@ -134,7 +134,7 @@ class KernelEstimator(AnyEstimator):
     _encodes_folds: ClassVar[bool] = False
     # Arguments that only say what is done with the draws: another value is no other run.
     _after_draws: ClassVar[tuple[str, ...]] = ()
-    _n_doublings: ClassVar[int] = 0  # how often chains may become twice as long, thin="auto"
+    _most_times: ClassVar[int] = 1  # as long as they are that chains may become, thin="auto"
     _names_of_rows: RowNames | None = None  # of those that `fit` gets
     # What a fit leaves for fits to nearly the same rows, such as folds, and what it got of another.
     _left: Any = None

@@ -237,9 +237,9 @@ def check_common(estimator: Any) -> None:
 
 
 def _thinning(estimator: Any) -> tuple[Any, int]:
-    """One of how many steps is kept, and how often chains may become twice as long."""
-    is_auto = bool(estimator._n_doublings) and estimator.thin == "auto"
-    return (1, estimator._n_doublings) if is_auto else (estimator.thin, 0)
+    """One of how many steps is kept, and how many times as long chains may become."""
+    is_auto = estimator._most_times > 1 and estimator.thin == "auto"
+    return (1, estimator._most_times) if is_auto else (estimator.thin, 1)
 
 
 def run_options(estimator: Any, data_digest: str, started: float) -> RunOptions:
@@ -256,13 +256,13 @@ def run_options(estimator: Any, data_digest: str, started: float) -> RunOptions:
         identity = RunIdentity(data_digest, options, mercer_version())
         run = open_run(Path(estimator._checkpoint), identity, entropy, _IN_HAND.get())
         entropy = run.entropy
-    seconds, (thin, n_doublings) = estimator.max_seconds, _thinning(estimator)
+    seconds, (thin, most_times) = estimator.max_seconds, _thinning(estimator)
     return RunOptions(
         n_draws=estimator.n_draws,
         n_warmup=estimator.n_warmup,
         n_chains=estimator.n_chains,
         thin=thin,
-        n_doublings=n_doublings,
+        most_times=most_times,
         entropy=entropy,
         n_jobs=estimator.n_jobs,
         progress=estimator.progress,

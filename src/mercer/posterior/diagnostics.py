@@ -351,7 +351,7 @@ class Diagnostics:
         """The smallest effective sample size, bulk or tail, None where there is none."""
         return min(self._numbers("ess_bulk") + self._numbers("ess_tail"), default=None)
 
-    def is_worth_longer(self, n_total: int, times: int) -> bool:
+    def is_worth_longer(self, n_total: int, times: float) -> bool:
         """Whether they warn, and as many draws of chains ``times`` as long may leave no warning.
 
         They may where the smallest effective size of the ``n_total`` draws would be large enough

@@ -273,7 +273,7 @@ class RunOptions:
     progress: bool | str = "auto"
     deadline: float | None = None  # of time.monotonic
     run: RunFolder | None = None
-    n_doublings: int = 0  # how often chains may become twice as long where diagnostics warn
+    most_times: int = 1  # as long as ``n_draws`` that chains may become where diagnostics warn
     first_chain: int = 0  # number of the first chain, where several runs share entropy and folder
     part: str = ""  # which of several runs it is, in words for the bar
 

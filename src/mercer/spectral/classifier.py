@@ -158,8 +158,8 @@ class BaNKClassifier(FunctionClassifier):
         posterior of all frequencies and coefficients have led, on at most 20 000 rows.
     thin : int or "auto", default=1
         One of so many sweeps is kept. "auto": each; but where diagnostics would warn and longer
-        chains may end that, chains go on to two or four times as many sweeps, of which every second
-        or fourth is kept (several chains of 100 draws or more, and fewer than 5000 rows). For
+        chains may end that, chains go on to two, three or four times as many sweeps, of which one
+        in so many is kept (several chains of 100 draws or more, and fewer than 5000 rows). For
         classes that seldom ends a warning.
 
     Attributes
@@ -204,7 +204,7 @@ class BaNKClassifier(FunctionClassifier):
     """
 
     _after_draws = ("full_draws",)
-    _n_doublings = 2
+    _most_times = 4
 
     n_frequencies: int | str = "auto"
     concentration: float | str = 2.0

@@ -195,8 +195,8 @@ class BaNKRegressor(FunctionRegressor):
         at an eighth, a quarter and a half of the rows only.
     thin : int or "auto", default="auto"
         One of so many sweeps is kept. "auto": each; but where diagnostics would warn and longer
-        chains may end that, chains go on to two or four times as many sweeps, of which every second
-        or fourth is kept (several chains of 100 draws or more, and fewer than 5000 rows). 1 is
+        chains may end that, chains go on to two, three or four times as many sweeps, of which one
+        in so many is kept (several chains of 100 draws or more, and fewer than 5000 rows). 1 is
         quicker.
 
     Attributes
@@ -249,7 +249,7 @@ class BaNKRegressor(FunctionRegressor):
     """
 
     _after_draws = ("full_draws",)
-    _n_doublings = 2
+    _most_times = 4
 
     n_frequencies: int | str = "auto"
     concentration: float | str = 2.0

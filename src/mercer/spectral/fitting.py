@@ -167,25 +167,27 @@ def sample_long_enough(
 ) -> tuple[Sampled, Diagnostics]:
     """Draw; where diagnostics warn and chains twice as long may end that, go on with them.
 
-    That ``options.n_doublings`` times at most, with fewer than `MANY_ROWS` rows, and several chains
-    of a hundred draws or more. Of chains of twice as many sweeps every second draw is kept.
+    To two, three, .., ``options.most_times`` times as many sweeps, with fewer than `MANY_ROWS`
+    rows, and several chains of a hundred draws or more. One draw in so many is kept.
     """
     can_go_on = n_rows < MANY_ROWS and options.n_chains > 1 and options.n_draws >= FEWEST_TO_GO_ON
-    lengths = [options.n_draws << k for k in range(1 + can_go_on * options.n_doublings)]
+    most = options.most_times if can_go_on else 1
+    lengths = [options.n_draws * times for times in range(1, most + 1)]
     runs = sample_longer(sampler, options, lengths, **how)
     sampled = next(runs)
     words: tuple[str, ...] = ()
     diagnostics = diagnose(sampled.draws)
-    for k in range(1, len(lengths)):
-        is_enough = not diagnostics.is_worth_longer(sampled.draws.n_total, 2)
+    for times in range(2, most + 1):
+        ahead = min(2.0, most / (times - 1))
+        is_enough = not diagnostics.is_worth_longer(sampled.draws.n_total, ahead)
         if is_enough or is_late(options.deadline):
             break
         longer = next(runs)
-        if longer.draws.n_draws < lengths[k]:
+        if longer.draws.n_draws < options.n_draws * times:
             words = (*words, _CUT_LONGER)
             break
-        sampled = replace(longer, draws=longer.draws.every(1 << k))
-        diagnostics, words = diagnose(sampled.draws), (_LONGER.format(1 << k),)
+        sampled = replace(longer, draws=longer.draws.every(times))
+        diagnostics, words = diagnose(sampled.draws), (_LONGER.format(times),)
     return replace(sampled, notes=(*sampled.notes, *words)), diagnostics
 
 

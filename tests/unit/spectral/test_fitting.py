@@ -63,10 +63,11 @@ class TestChainsAsLongAsDiagnosticsWant:
         """Fit with what is said of longer chains, one verdict after the other."""
         left = iter(verdicts)
         monkeypatch.setattr(Diagnostics, "is_worth_longer", lambda *given: next(left))
-        return fit_spectral(rows(50), settings(), options(**{**RUN, "n_doublings": 2, **rest}))
+        return fit_spectral(rows(50), settings(), options(**{**RUN, "most_times": 4, **rest}))
 
     @pytest.mark.parametrize(
-        ("verdicts", "times"), [([False], 1), ([True, False], 2), ([True, True], 4)]
+        ("verdicts", "times"),
+        [([False], 1), ([True, False], 2), ([True, True, False], 3), ([True, True, True], 4)],
     )
     def test_draws_are_those_of_thinned_chains(
         self, monkeypatch: pytest.MonkeyPatch, verdicts: list[bool], times: int
@@ -78,7 +79,7 @@ class TestChainsAsLongAsDiagnosticsWant:
         said = [f"chains became {times} times as long" in note for note in fitted.notes]
         assert said == [True] * (times > 1)
 
-    @pytest.mark.parametrize("rest", [{"n_chains": 1}, {"n_draws": 4}, {"n_doublings": 0}])
+    @pytest.mark.parametrize("rest", [{"n_chains": 1}, {"n_draws": 4}, {"most_times": 1}])
     def test_short_looks_and_given_spacings_stay(
         self, monkeypatch: pytest.MonkeyPatch, rest: dict[str, int]
     ) -> None:
