@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,30 +11,27 @@ import pytest
 
 from mercer.sampling.driver import sample
 from mercer.sampling.hmc import HamiltonianAdaptation
+from support import run_to_kill
+from support.forked import Forked
 from support.runs import digest, options
 from support.targets import make_hmc
 from support.toy_sampler import ToyAdaptation, ToySampler
 
-_TESTS = Path(__file__).parents[1]
-_SCRIPT = _TESTS / "support" / "run_to_kill.py"
+_SCRIPT = Path(run_to_kill.__file__)
 
 
-def start(kind: str, folder: Path, n_jobs: int = 1, seconds: float = 0.0) -> subprocess.Popen[str]:
-    command = [sys.executable, str(_SCRIPT), kind, str(folder), str(n_jobs), str(seconds)]
-    environment = {"PYTHONPATH": str(_TESTS), "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
-    return subprocess.Popen(
-        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+def start(kind: str, folder: Path, n_jobs: int = 1, seconds: float = 0.0) -> Forked:
+    return Forked([str(_SCRIPT), kind, str(folder), str(n_jobs), str(seconds)], text=True)
 
 
-def finish(process: subprocess.Popen[str]) -> str:
+def finish(process: Forked) -> str:
     """Wait for the end; what it printed after "begun"."""
     output, errors = process.communicate(timeout=60)
     assert "Traceback" not in errors, errors
     return output.removeprefix("begun\n").strip()
 
 
-def wait_for_checkpoint(process: subprocess.Popen[str], folder: Path, n_chains: int = 1) -> None:
+def wait_for_checkpoint(process: Forked, folder: Path, n_chains: int = 1) -> None:
     """Wait until so many chains have taken a step."""
     deadline = time.monotonic() + 120.0
     while len(list(folder.glob("*/chain-*.mercer"))) < n_chains:

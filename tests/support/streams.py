@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from support.class_fits import make_rows
-
-TESTS = Path(__file__).parents[1]
+from support.forked import Forked
 
 
 def write_rows(path: Path, *, n: int = 120, seed: int = 5) -> Path:
@@ -69,16 +65,10 @@ def read_answers(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def start(*words: object, stdout: Any = subprocess.PIPE) -> subprocess.Popen[bytes]:
+def start(*words: object, stdout: Any = None) -> Forked:
     """Start the command with the stand-in, its streams piped and not buffered."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "support.run_stream", "stream", *map(str, words)],
-        stdin=subprocess.PIPE,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        env={**os.environ, "PYTHONPATH": str(TESTS), "OPENBLAS_NUM_THREADS": "1"},
-    )
+    script = Path(__file__).with_name("run_stream.py")
+    return Forked([str(script), "stream", *map(str, words)], stdout=stdout)
 
 
 def _value(cell: str) -> Any:

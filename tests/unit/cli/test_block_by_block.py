@@ -21,6 +21,7 @@ from mercer.data.encoding import fit_encoder
 from mercer.data.tables import read_frame
 from mercer.estimation.model_file import TableModel, write_model
 from mercer.posterior.evaluation import Provenance
+from support.forked import Forked
 from support.row_cases import write_parquet
 
 N = 2500  # two and a half blocks of a regressor
@@ -362,11 +363,9 @@ def test_ctrl_c_leaves_nothing(model: Path, tmp_path: Path) -> None:
     del saved.encoder_, saved.feature_names_in_  # as fitted to an array
     saved.save(tmp_path / "m.mercer")
     (tmp_path / "to").mkdir()
-    command = [sys.executable, "-m", "mercer.cli.main", "predict", tmp_path / "m.mercer"]
-    process = subprocess.Popen(
-        [*map(str, command), str(tmp_path / "t.npy"), "--out", str(tmp_path / "to" / "p.csv")],
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+    words = ["predict", tmp_path / "m.mercer", tmp_path / "t.npy"]
+    words += ["--out", tmp_path / "to" / "p.csv"]
+    process = Forked(["mercer", *map(str, words)], text=True, start_new_session=True)
     try:
         deadline = time.monotonic() + 600
         while not list((tmp_path / "to").glob(".mercer-*")):
@@ -377,7 +376,6 @@ def test_ctrl_c_leaves_nothing(model: Path, tmp_path: Path) -> None:
         _, err = process.communicate(timeout=300)
     finally:
         process.kill()
-        process.communicate()
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert list((tmp_path / "to").iterdir()) == []

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from support.forked import Forked
 
 if os.name != "posix":
     pytest.skip("closing streams is for POSIX shells", allow_module_level=True)
@@ -38,15 +42,27 @@ def test_closed_standard_output_ends_quietly(words: str) -> None:
         assert shell(f"{MERCER} {words} >&- 2>&- <&-") == (CLOSED, "")
 
 
+def finish(words: list[object], **given: Any) -> tuple[int, str]:
+    """Run the command without a shell; returns code and what came on standard error."""
+    process = Forked(["mercer", *map(str, words)], text=True, **given)
+    _, err = process.communicate(timeout=60.0)
+    return process.wait(), err
+
+
 def test_whoever_reads_no_more_ends_it_too(model: Path, table: Path, tmp_path: Path) -> None:
     big = tmp_path / "big.csv"
     head, *lines = table.read_text().splitlines()
     big.write_text("\n".join([head, *(lines * 80)]) + "\n")
-    code, err = shell(f"set -o pipefail; {MERCER} predict '{model}' '{big}' | head -1")
-    assert code == CLOSED
+    process = Forked(["mercer", "predict", str(model), str(big)], text=True)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(60.0) == CLOSED
+    err = process.stderr.read()
+    process.stderr.close()
+    process.stdin.close()
     assert "Traceback" not in err
     assert "error: " not in err
-    code, err = shell(f"{MERCER} predict '{model}' '{table}' --json >&-")
+    code, err = finish(["predict", model, table, "--json"], closed=[1])
     assert (code, "rror:" in err) == (CLOSED, False)
 
 
@@ -61,9 +77,14 @@ def test_a_fit_is_saved_whatever_becomes_of_its_words(
     table: Path, tmp_path: Path, end: str, code: int, said: str
 ) -> None:
     out, page = tmp_path / "m.mercer", tmp_path / "m.html"
-    quick = "--model gp --set inference=map --set kernel=rbf --test-size 0.3 --jobs 1"
-    words = f"fit '{table}' --target label {quick} --out '{out}' --report '{page}'"
-    got, err = shell(f"set -o pipefail; {MERCER} {words} {end}")
+    words = ["fit", table, "--target", "label", "--model", "gp", "--set", "inference=map"]
+    words += ["--set", "kernel=rbf", "--test-size", "0.3", "--jobs", "1"]
+    words += ["--out", out, "--report", page]
+    if end.startswith(">"):
+        with open(end.removeprefix("> "), "w") as full:
+            got, err = finish(words, stdout=full)
+    else:
+        got, err = shell(f"set -o pipefail; {MERCER} {shlex.join(map(str, words))} {end}")
     assert (got, said in err) == (code, True), err
     assert out.exists()
     assert page.exists()
@@ -73,13 +94,13 @@ def test_files_do_not_get_the_number_of_a_closed_stream(
     run, model: Path, table: Path, tmp_path: Path
 ) -> None:
     out, plain = tmp_path / "a.csv", tmp_path / "b.csv"
-    assert shell(f"{MERCER} predict '{model}' '{table}' --out '{out}' >&- 2>&- <&-")[0] == 0
+    assert finish(["predict", model, table, "--out", out], closed=[0, 1, 2])[0] == 0
     assert run("predict", model, table, "--out", plain)[0] == 0
     assert out.read_bytes() == plain.read_bytes()
 
 
 def test_an_error_is_said_where_only_standard_output_is_closed(tmp_path: Path) -> None:
-    code, err = shell(f"{MERCER} inspect '{tmp_path}/gone' >&-")
+    code, err = finish(["inspect", tmp_path / "gone"], closed=[1])
     assert code == 6
     assert err.count("\n") == 1
-    assert shell(f"{MERCER} inspect '{tmp_path}/gone' 2>&-") == (6, "")
+    assert finish(["inspect", tmp_path / "gone"], closed=[2]) == (6, "")

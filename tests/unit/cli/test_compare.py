@@ -4,8 +4,6 @@ import csv
 import json
 import shlex
 import signal
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +18,7 @@ from mercer.cli.options import TableOptions
 from mercer.cli.tables import read_training
 from mercer.errors import UsageError
 from mercer.estimation.splits import folds
+from support.forked import Forked
 from support.streams import write_classes
 
 from .conftest import SPHERE, TINY
@@ -161,13 +160,8 @@ def test_what_was_scored_before_a_signal_is_kept(table: Path, tmp_path: Path) ->
         "--set", "n_draws=200000", "--set", "inference=hmc", "--seconds-per-model", "600",
         "--jobs", "1", "--out", str(out),
     ]  # fmt: skip
-    program = "import sys; from mercer.cli.main import run; run()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
+    process = Forked(["mercer", *words], text=True)
     said = ""
-    assert process.stderr is not None
     for line in process.stderr:
         said += line
         if "logistic regression: log score" in line:

@@ -17,6 +17,7 @@ import pytest
 from mercer.cli import doctor
 from mercer.cli.commands import cli
 from mercer.cli.options import TableOptions
+from support.forked import Forked
 
 COMMANDS = (
     "fit", "predict", "explain", "report", "inspect", "audit", "query", "compare", "reproduce",
@@ -153,13 +154,11 @@ def test_the_doctor_says_which_package_is_broken(run, monkeypatch) -> None:
 def completed(words: list[str], **more: str) -> list[str]:
     """What bash would be offered for the last of the words."""
     told = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-    done = subprocess.run(
-        [sys.executable, "-m", "mercer.cli.main"],
-        capture_output=True, text=True, check=True,
-        env=os.environ | told | {"_MERCER_COMPLETE": "bash_complete"} | more,
-    )  # fmt: skip
-    assert done.stderr == ""
-    return [line.partition(",")[2] for line in done.stdout.split()]
+    env = os.environ | told | {"_MERCER_COMPLETE": "bash_complete"} | more
+    process = Forked(["mercer"], env=env, text=True)
+    said, err = process.communicate(timeout=60.0)
+    assert (process.wait(), err) == (0, "")
+    return [line.partition(",")[2] for line in said.split()]
 
 
 def test_words_are_completed(tmp_path: Path) -> None:

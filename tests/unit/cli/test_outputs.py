@@ -7,7 +7,6 @@ import html
 import json
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from mercer.cli.outputs import (
 )
 from mercer.cli.saving import compare_step, fit_step
 from mercer.errors import UsageError
+from support.forked import Forked
 
 from .conftest import TINY
 
@@ -134,21 +134,11 @@ def test_the_load_of_a_stream_is_not_its_input(here: Path) -> None:
 )
 def test_standard_streams_are_files_too(here: Path, words, stdin, stdout) -> None:
     before = contents(here)
-    source = subprocess.DEVNULL if stdin is None else open(stdin)  # noqa: SIM115
-    sink = subprocess.DEVNULL if stdout is None else open(stdout, "a")  # noqa: SIM115
-    done = subprocess.run(
-        [sys.executable, "-m", "mercer.cli.main", *words],
-        stdin=source,
-        stdout=sink,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    for file in (source, sink):
-        if file is not subprocess.DEVNULL:
-            file.close()
-    assert done.returncode == 2, done.stderr
-    assert "are the same file" in done.stderr
+    with open(stdin or os.devnull) as source, open(stdout or os.devnull, "a") as sink:
+        process = Forked(["mercer", *words], stdin=source, stdout=sink, text=True)
+        _, err = process.communicate(timeout=60.0)
+    assert process.wait() == 2, err
+    assert "are the same file" in err
     assert contents(here) == before
 
 

@@ -16,6 +16,7 @@ import pytest
 from mercer.atomic import replacing
 from mercer.cli.exits import fail
 from mercer.posterior.container import read_container
+from support.forked import Forked
 
 from .conftest import write_csv
 
@@ -32,17 +33,11 @@ def limit() -> float:
     return 2 * LIMIT if is_busy else LIMIT
 
 
-def start(words: list[object]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "mercer.cli.main", *map(str, words)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
+def start(words: list[object]) -> Forked:
+    return Forked(["mercer", *map(str, words)], text=True, start_new_session=True)
 
 
-def stop(
-    process: subprocess.Popen[str], number: int, folder: Path, pattern: str
-) -> tuple[float, str]:
+def stop(process: Forked, number: int, folder: Path, pattern: str) -> tuple[float, str]:
     """Send a signal once a file like ``pattern`` is there; return the seconds to the end."""
     deadline = time.monotonic() + 60
     while not list(folder.glob(pattern)):

@@ -10,7 +10,6 @@ import re
 import select
 import shutil
 import signal
-import subprocess
 import termios
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from mercer.cli.main import main
 from mercer.posterior.container import read_container
+from support.forked import Forked
 from support.statistics import few_first
 from support.streams import start, write_rows
 
@@ -33,22 +33,22 @@ def lines(tmp_path: Path) -> list[bytes]:
     return write_rows(tmp_path / "rows.csv").read_bytes().splitlines(keepends=True)
 
 
-def answer(process: subprocess.Popen[bytes]) -> dict:
+def answer(process: Forked) -> dict:
     ready, _, _ = select.select([process.stdout], [], [], LIMIT)
     assert ready, "no answer"
     return json.loads(process.stdout.readline())
 
 
-def send(process: subprocess.Popen[bytes], *rows: bytes) -> None:
+def send(process: Forked, *rows: bytes) -> None:
     process.stdin.write(b"".join(rows))
 
 
-def finish(process: subprocess.Popen[bytes]) -> tuple[int, bytes, str]:
+def finish(process: Forked) -> tuple[int, bytes, str]:
     out, err = process.communicate(timeout=LIMIT)
     return process.returncode, out, err.decode()
 
 
-def waiting_bytes(process: subprocess.Popen[bytes]) -> int:
+def waiting_bytes(process: Forked) -> int:
     """Answers in the pipe that nobody has read."""
     count = array.array("i", [0])
     fcntl.ioctl(process.stdout.fileno(), termios.FIONREAD, count)

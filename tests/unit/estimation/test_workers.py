@@ -34,7 +34,7 @@ def burn(seconds: float) -> float:
 def test_a_group_that_runs_out_of_time_is_ended_and_the_others_go_on() -> None:
     jobs = [Job("slow", functools.partial(burn, 60)) for _ in range(3)]
     jobs += [Job("quick", functools.partial(pow, 2, 3))]
-    outcomes = run_jobs(jobs, 2, seconds_per_group=0.5)
+    outcomes = run_jobs(jobs, 2, seconds_per_group=0.25)
     assert [outcome.is_out_of_time for outcome in outcomes] == [True, True, True, False]
     assert outcomes[3].value == 8
 
@@ -56,28 +56,28 @@ def test_time_is_that_of_the_processor() -> None:
 
 
 def test_what_is_due_runs_to_its_end_and_later_stages_while_they_fit() -> None:
-    """Stages of two jobs, .2, .3 and 20 s each: the last is not begun, or is ended at once."""
-    costs = (0.2, 0.3, 20.0)
+    """Stages of two jobs, .1, .15 and 20 s each: the last is not begun, or is ended at once."""
+    costs = (0.1, 0.15, 20.0)
     jobs = [
         Job("a", functools.partial(burn, cost), stage, is_due=stage == 0)
         for stage, cost in enumerate(costs)
         for _ in range(2)
     ]
-    lost = [each.is_out_of_time for each in run_jobs(jobs, 1, seconds_per_group=2.0)]
+    lost = [each.is_out_of_time for each in run_jobs(jobs, 1, seconds_per_group=1.0)]
     assert lost == [False] * 4 + [True] * 2
-    lost = [each.is_out_of_time for each in run_jobs(jobs, 1, seconds_per_group=0.1)]
+    lost = [each.is_out_of_time for each in run_jobs(jobs, 1, seconds_per_group=0.05)]
     assert lost == [False] * 2 + [True] * 4
 
 
 def test_a_stage_is_given_up_when_its_first_job_shows_that_it_is_too_long() -> None:
     ended: list[float] = []
-    jobs = [Job("a", functools.partial(burn, 0.1), 0, is_due=True) for _ in range(4)]
-    jobs += [Job("a", functools.partial(burn, 1.0), 1) for _ in range(4)]
+    jobs = [Job("a", functools.partial(burn, 0.05), 0, is_due=True) for _ in range(4)]
+    jobs += [Job("a", functools.partial(burn, 0.5), 1) for _ in range(4)]
     outcomes = run_jobs(
-        jobs, 1, seconds_per_group=3.0, on_outcome=lambda each: ended.append(each.seconds)
+        jobs, 1, seconds_per_group=1.5, on_outcome=lambda each: ended.append(each.seconds)
     )
     assert [each.is_out_of_time for each in outcomes] == [False] * 5 + [True] * 3
-    assert sum(ended) < 2.5
+    assert sum(ended) < 1.25
 
 
 def test_a_process_that_dies_is_replaced() -> None:
