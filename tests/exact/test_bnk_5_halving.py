@@ -97,7 +97,7 @@ def check(sweep: Sweep, tolerance: float) -> Decisions:
 
 
 @pytest.mark.parametrize("has_linear_part", [False, True])
-@pytest.mark.parametrize("m", [1, 2, 3, 11, 12, 13, 20, 25, 37, 64])
+@pytest.mark.parametrize("m", [1, 2, 3, 12, 23, 24, 25, 37, 64])
 def test_bnk_5_decisions(m: int, has_linear_part: bool) -> None:
     """Ratios to 1e-10 nats; also fewer rows than features."""
     for n in (5, 60, 400):

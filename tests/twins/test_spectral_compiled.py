@@ -65,6 +65,17 @@ def test_select_lower(m: int, p: int) -> None:
         np.testing.assert_array_equal(out[lower], expected[lower])
 
 
+@pytest.mark.parametrize("q", [1, 3])
+def test_read_factor(q: int) -> None:
+    rng = np.random.default_rng(q)
+    A, priors, rates = rng.standard_normal((20, 8)), rng.random(8 - q), np.empty(q)
+    L = np.linalg.cholesky(A.T @ A)
+    found = compiled.read_factor(np.asfortranarray(L), priors, rates)
+    log_det = np.linalg.slogdet((A.T @ A)[:-q, :-q])[1]
+    np.testing.assert_allclose(found, log_det - np.log(priors).sum(), rtol=1e-12)
+    np.testing.assert_allclose(rates, 0.5 * np.square(L[-q:, -q:]).sum(axis=1), rtol=1e-12)
+
+
 @pytest.mark.parametrize("is_first_half", [True, False])
 @pytest.mark.parametrize(("m", "h"), [(2, 1), (5, 2), (9, 4)])
 def test_gather(m: int, h: int, is_first_half: bool) -> None:

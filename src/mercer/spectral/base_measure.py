@@ -157,6 +157,8 @@ class BaseMeasure(ABC, Generic[C]):
 
 def require_positive(name: str, value: float | Array) -> None:
     """Refuse what is not a finite positive number; the error names the parameter."""
+    if isinstance(value, float) and 0.0 < value < math.inf:
+        return
     values = np.asarray(value)
     if values.size and not (values.min() > 0.0 and values.max() < math.inf):  # nor for NaN
         raise UsageError(f"{name} must be positive and finite; got {value}")

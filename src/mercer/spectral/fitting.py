@@ -694,6 +694,7 @@ def compile_now() -> None:
     loops.select(gram, among, across, decisions.is_accepted)
     chosen = np.empty(gram.shape, order="F")
     loops.select_lower(gram, among, across, decisions.is_accepted, np.zeros(len(gram)), chosen)
+    loops.read_factor(chosen, np.ones(2 * m + 1), np.empty(1))
     loops.tridiagonal_evidence(np.ones(3), np.zeros(2), np.ones(3), 1.0)
 
 

@@ -183,6 +183,24 @@ def select_lower(gram, among, across, is_accepted, diagonal, out):
         out[b, b] += diagonal[b]
 
 
+@compiled(nogil=True, error_model="numpy")
+def read_factor(factor, prior_precisions, rates):
+    """Return log|Lambda_n| - log|Lambda_0| of the factor of `coefficients`; write b_n of outputs.
+
+    The factor (m + q, m + q) is lower and Fortran-ordered, of m coefficients and q outputs.
+    """
+    m = prior_precisions.shape[0]
+    log_det_ratio = 0.0
+    for j in range(m):
+        log_det_ratio += 2.0 * math.log(factor[j, j]) - math.log(prior_precisions[j])
+    for k in range(rates.shape[0]):
+        square = 0.0
+        for j in range(m, m + k + 1):
+            square += factor[m + k, j] ** 2
+        rates[k] = 0.5 * square
+    return log_det_ratio
+
+
 @compiled(nogil=True)
 def gather(joint, gone, begin, kept, among_gone, across):
     """Take apart what is eliminated and what is kept.
@@ -233,14 +251,23 @@ def _eliminate(joint, gone, begin):
         for r in range(j, g):
             L[r, j] /= pivot
     for j in range(g):
-        for i in range(j):
+        for i in range(0, j - 3, 4):
+            x0, x1, x2, x3 = L[j, i], L[j, i + 1], L[j, i + 2], L[j, i + 3]
+            for c in range(n):
+                T[c, j] -= x0 * T[c, i] + x1 * T[c, i + 1] + x2 * T[c, i + 2] + x3 * T[c, i + 3]
+        for i in range(4 * (j // 4), j):
             x = L[j, i]
             for c in range(n):
                 T[c, j] -= x * T[c, i]
-        x = L[j, j]
+        x = 1.0 / L[j, j]
         for c in range(n):
-            T[c, j] /= x
-        for b in range(n):
+            T[c, j] *= x
+    for b in range(n):
+        for j in range(0, g - 3, 4):
+            x0, x1, x2, x3 = T[b, j], T[b, j + 1], T[b, j + 2], T[b, j + 3]
+            for a in range(b, n):
+                kept[a, b] -= x0 * T[a, j] + x1 * T[a, j + 1] + x2 * T[a, j + 2] + x3 * T[a, j + 3]
+        for j in range(4 * (g // 4), g):
             x = T[b, j]
             for a in range(b, n):
                 kept[a, b] -= x * T[a, j]

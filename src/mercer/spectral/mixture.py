@@ -215,7 +215,7 @@ _LARGEST_LOG = np.log(np.finfo(np.float64).max)
 
 # Frequencies that a component draws to be drawn anew from, and spread of a scale's logarithm: from
 # steps that hardly move to such as forget where they were. What rows allow differs by component.
-_DRAWN = (0, 1, 2, 4, 8, 16, 32)
+_DRAWN = np.array([0, 1, 2, 4, 8, 16, 32])
 _STRETCHES = (0.1, 0.3, 1.0)
 
 
@@ -345,8 +345,8 @@ class Mixture:
         pi_0, and (pi, pi_0) ~ Dirichlet(m_1, .., m_K, alpha). Of the other one only what is drawn
         from it is needed: by the Chinese restaurant. Nothing is cut off.
         """
-        weights = rng.dirichlet(np.append(state.counts, state.concentration))
-        Z = rng.choice(len(weights), n, p=weights)
+        levels = np.cumsum(rng.dirichlet(np.append(state.counts, state.concentration)))
+        Z = np.searchsorted(levels, rng.random(n) * levels[-1], side="right")
         components, is_new = state.components, np.equal(Z, state.n_components)
         if is_new.any():
             parts = draw_partition(rng, int(is_new.sum()), state.concentration)
@@ -365,7 +365,7 @@ class Mixture:
         Each component draws a few frequencies, from none to many, and is drawn anew from its
         posterior given those alone: reversible for the base measure.
         """
-        n_drawn = rng.choice(_DRAWN, state.n_components)
+        n_drawn = _DRAWN[rng.integers(len(_DRAWN), size=state.n_components)]
         Z = np.repeat(np.arange(state.n_components), n_drawn)
         drawn = state.means[Z] + state.components.draw_noise(rng, Z)
         others = self._base(state).draw_components(rng, drawn, Z, state.n_components)

@@ -52,7 +52,7 @@ from mercer.likelihoods.label_noise import (
     rate_of,
 )
 from mercer.numerics.cholesky import factorise
-from mercer.spectral.loops import select_lower, tridiagonal_evidence
+from mercer.spectral.loops import read_factor, select_lower, tridiagonal_evidence
 
 if TYPE_CHECKING:
     from mercer.spectral.rows import Say, Weigh
@@ -244,11 +244,10 @@ def _evidence_of_bordered(model: RegressionModel, bordered: Array, priors: Array
 def _rates_and_evidence(
     model: RegressionModel, factor: Array, prior_precisions: Array
 ) -> tuple[list[float], float]:
-    m = len(prior_precisions)
-    log_det_ratio = 2.0 * np.log(factor.diagonal()[:m]).sum() - np.log(prior_precisions).sum()
-    rows = (factor[m + k, m : m + k + 1] for k in range(len(factor) - m))
-    rates = [0.5 * sum(float(each) ** 2 for each in row) for row in rows]
-    return rates, sum(model.log_evidence(float(log_det_ratio), rate) for rate in rates)
+    written = np.empty(model.n_outputs)
+    log_det_ratio = read_factor(factor, prior_precisions, written)
+    rates = written.tolist()
+    return rates, sum(model.log_evidence(log_det_ratio, rate) for rate in rates)
 
 
 # Draws of the ridge precision with all coefficients and the noise integrated out.
@@ -261,6 +260,8 @@ def _rates_and_evidence(
 # The prior is cut off here, and at `lowest_ridge` where that is more.
 _WIDTH = 1.0  # of the first slice, on the logarithm
 _MOST_STEPS_OUT = 20
+# That LAPACK reduces before it updates the rest; without room for more than one, one by one.
+_COLUMNS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +333,8 @@ def reduce_products(
         across = np.delete(gram[:, m : m + p], slice(m, m + p), axis=0).T
         solved = blas.dtrsm(1.0, factorise(inner), across, lower=1)
         left = blas.dsyrk(-1.0, solved, beta=1.0, c=left, trans=1, lower=1, overwrite_c=1)
-    packed, diagonal, off, tau, info = lapack.dsytrd(np.asfortranarray(left[:m, :m]), lower=1)
+    inner = np.asfortranarray(left[:m, :m])
+    packed, diagonal, off, tau, info = lapack.dsytrd(inner, lower=1, lwork=_COLUMNS_AT_ONCE * m)
     b = np.array(left[m:, :m], order="C")
     if m > 1 and info == 0:
         reflectors = np.asfortranarray(packed[1:, :-1])

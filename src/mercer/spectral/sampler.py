@@ -249,7 +249,7 @@ class StepAdaptation(Adaptation):
 # The decisions are those of the single-site chain, exactly.
 
 # Frequencies that one compiled call decides: below, calls of BLAS cost more than they save.
-_FEW = 12
+_FEW = 24
 
 
 @dataclass(frozen=True, eq=False)
