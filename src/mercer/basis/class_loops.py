@@ -168,27 +168,6 @@ def _fill_latent_rows(features, n, columns, p, beta, f):
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=_FAST)
-def _fill_both(features, n, columns, p, beta, other, f, g):
-    """Write the latent values of n rows by two vectors of coefficients, in one pass."""
-    for s in range(n):
-        f[s] = 0.0
-        g[s] = 0.0
-    for j in range(0, p - 3, 4):
-        a, b = features[columns[j]], features[columns[j + 1]]
-        c, d = features[columns[j + 2]], features[columns[j + 3]]
-        of_a, of_b, of_c, of_d = beta[j], beta[j + 1], beta[j + 2], beta[j + 3]
-        to_a, to_b, to_c, to_d = other[j], other[j + 1], other[j + 2], other[j + 3]
-        for s in range(n):
-            f[s] += of_a * a[s] + of_b * b[s] + of_c * c[s] + of_d * d[s]
-            g[s] += to_a * a[s] + to_b * b[s] + to_c * c[s] + to_d * d[s]
-    for j in range(p - p % 4, p):
-        column, value, of_other = features[columns[j]], beta[j], other[j]
-        for s in range(n):
-            f[s] += value * column[s]
-            g[s] += of_other * column[s]
-
-
-@compiled(nogil=True, error_model="numpy", fastmath=_FAST)
 def _product(sign, f, first, last):
     """Return the sum of min(margin, 0) of rows, and the product of their 1 + e^-|margin|."""
     total, product = 0.0, 1.0
@@ -262,11 +241,9 @@ def _without(columns, p, position, U, w, z, V):
     The rows of V are those of `drop_column`, its last column is used for z.
     """
     last = V.shape[1] - 1
-    for i in range(p):
-        V[i, last] = z[i]
+    V[:p, last] = z[:p]
     drop_column(U, w, p, position, V)
-    for i in range(p - 1):
-        z[i] = V[i, last]
+    z[: p - 1] = V[: p - 1, last]
     for j in range(position, p - 1):
         columns[j] = columns[j + 1]
     return p - 1
@@ -284,13 +261,9 @@ def _with_centre(rng, column, square, part, columns, p, U, w, z, v):
 @compiled(nogil=True, error_model="numpy")
 def _room_of_sets(P, C, n):
     """Scratch arrays: x, v; two copies of columns, factor, w, z, beta, f; of all columns."""
-    x, v = np.empty(P), np.empty(P)
-    here = (
-        np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P), np.empty(P), np.empty(n)
-    )  # fmt: skip
-    there = (
-        np.empty(P, np.int64), np.empty((P, P)), np.empty(P), np.empty(P), np.empty(P), np.empty(n)
-    )  # fmt: skip
+    x, v, a = np.empty(P), np.empty(P), np.empty((6, P))
+    here = np.empty(P, np.int64), np.empty((P, P)), a[0], a[1], a[2], np.empty(n)
+    there = np.empty(P, np.int64), np.empty((P, P)), a[3], a[4], a[5], np.empty(n)
     return x, v, here, there, (np.empty((P, C + 1)), np.empty(C), np.empty(C), np.empty(C))
 
 
@@ -372,7 +345,8 @@ def _rotate(rng, prior, features, labels, n, of_set, p, scale, fits, spare):
         aside_square += aside[j] * aside[j]
         fit += w[j] * w[j]
     solve_back(U, p, aside, aside)
-    _fill_both(features, n, columns, p, mean, aside, f_mean, f_aside)
+    _fill_latent_rows(features, n, columns, p, mean, f_mean)
+    _fill_latent_rows(features, n, columns, p, aside, f_aside)
     limit = fits[0] - fits[1] + math.log(1.0 - rng.random())
     angle = 2.0 * math.pi * rng.random()
     lower, upper = angle - 2.0 * math.pi, angle
@@ -570,9 +544,7 @@ def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
             gain += evidence + log_sizes[a + 1, size] - both
         if is_changed:
             solve_back(U, p, z, beta)
-            for j in range(p):
-                if not math.isfinite(beta[j]):
-                    beta[j] = 0.0
+            beta[:p] = np.where(np.isfinite(beta[:p]), beta[:p], 0.0)
             log_likelihood, after = _fits(prior, features, labels, n, p, scale, here)
             gain += log_likelihood - after - particles.log_likelihood[i] + before
             particles.log_likelihood[i] = log_likelihood
