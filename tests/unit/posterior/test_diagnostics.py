@@ -64,6 +64,12 @@ def test_constant_quantity_has_rhat_one_and_is_listed() -> None:
     assert found.is_converged
 
 
+def test_a_draw_or_two_do_not_say_that_a_quantity_is_constant() -> None:
+    for shape in ((4, 1), (4, 3), (1, 3)):
+        (text,) = diagnose(one(np.full(shape, 0.1))).warnings
+        assert text.startswith("too short to judge")
+
+
 def test_stuck_chains_are_reported_and_finite() -> None:
     found = diagnose(one(np.repeat(np.arange(4.0)[:, None], 200, axis=1)))
     assert found.max_rhat == RHAT_CEILING
