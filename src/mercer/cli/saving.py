@@ -283,12 +283,14 @@ def worst_row(evaluation: AnyEvaluation) -> int:
 
 
 def _longer(words: Sequence[str], estimator: Any) -> NextStep | None:
-    """Propose more draws, or particles, where the diagnostics warn."""
+    """Propose more draws or particles, or the time for them, where the diagnostics warn."""
     params = estimator.get_params()
     name = "n_draws" if "n_draws" in params else "n_particles"
+    if any("max_seconds" in note for note in estimator.notes_):
+        name = "max_seconds"
     if not estimator.diagnostics_.warnings or params.get("inference") == "map":
         return None
-    more = f"{name}={4 * int(params[name])}"
+    more = f"{name}={4 * params[name]}"
     command = ["mercer", *_anew(words, name), "--set", more]
     return _step("The diagnostics warn: to give the sampling four times as long", command)
 

@@ -298,4 +298,6 @@ def test_scored_fits_cut_short_are_said(
     assert code == 0
     said_so = f"max_seconds cut {words} short"
     assert f"warning   {said_so}" in err
-    assert f"; {said_so})" in html.unescape(report.read_text())
+    page = html.unescape(report.read_text())
+    assert f"; {said_so})" in page
+    assert "--set max_seconds=4e-06" in page[page.index("four times as long") :]
