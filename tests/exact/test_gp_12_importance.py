@@ -169,7 +169,7 @@ def test_gp_12_number_of_draws_sees_a_first_set_used_where_it_pleases(
 
 def latent_z(**settings) -> float:
     """Largest |z| of evidence-weighted means of the chosen f against their posterior means."""
-    found, Z, means = estimates(3000, min_draws=4, max_draws=4, proposal="laplace", **settings)
+    found, Z, means = estimates(1500, min_draws=4, max_draws=4, proposal="laplace", **settings)
     weights = np.exp([estimate.log_evidence for estimate in found])[:, None] / Z
     residual = weights * (np.array([estimate.latent for estimate in found]) - means)
     error = residual.std(axis=0, ddof=1) / np.sqrt(len(found))

@@ -12,7 +12,7 @@ from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import FeatureSpace, FiniteFeatures
 from mercer.sphere.tempering import Tempering, measure_noise
 from support.sphere_cases import orthant_probability, patterns
-from support.statistics import largest_z, tiers, z_limit
+from support.statistics import largest_z, pairs_first, tiers, z_limit
 
 INPUTS = np.array([[1.5, 0.2, 0.3], [-0.3, 1.0, 0.4], [0.5, 0.6, -0.8], [0.0, 0.0, 0.0]])
 EACH, ONES = 60, (31, 30, 29, 31)  # rows of each input, and how many of them have the label 1
@@ -70,8 +70,10 @@ def largest(noise: LabelNoise, sampler: str, n_steps: int) -> float:
 
 
 @pytest.mark.parametrize("count", tiers(3000, 20_000))
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "sampler"),
+    pairs_first({kind: kind for kind in KINDS}, {name: name for name in SAMPLERS}),
+)
 def test_kgs_16_wrong_rows(kind: str, sampler: str, count: int) -> None:
     """False alarm 1e-6 over kinds and samplers."""
     limit = z_limit(N_BATCHES, 4 * len(KINDS) * len(SAMPLERS))

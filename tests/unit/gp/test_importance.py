@@ -248,19 +248,19 @@ def test_chains_that_take_over_are_as_long_as_predictions_need(
     monkeypatch.setattr("mercer.sampling.importance.LARGEST_SHAPE", -np.inf)
     monkeypatch.setattr("mercer.sampling.importance._NEARLY_EQUAL", np.inf)
     monkeypatch.setattr("mercer.gp.fitting._MOST_ROUNDS", (3, 3))
-    monkeypatch.setattr("mercer.gp.fitting._FEWEST_OF_CHAIN", 20)
+    monkeypatch.setattr("mercer.gp.fitting._FEWEST_OF_CHAIN", 10)
     draws = {}
     for error, warned in ((0.005, ()), (0.005, ("too short",)), (0.02, ())):
         changed = partial(judged, warnings=warned, error=error)
         monkeypatch.setattr("mercer.gp.fitting._diagnosed", changed)
         with catch_warnings():
             simplefilter("ignore", mercer.errors.ConvergenceWarning)
-            draws[error, warned] = fitted("binary", n_draws=90, n_chains=2).posterior_
+            draws[error, warned] = fitted("binary", n_draws=45, n_chains=2).posterior_
     short, warned, long = draws.values()
-    assert short.n_total == 60
-    assert warned.n_total == long.n_total == 180
+    assert short.n_total == 30
+    assert warned.n_total == long.n_total == 90
     latent = long.variables["latent"]
-    np.testing.assert_array_equal(short.variables["latent"], latent[:, :30])
+    np.testing.assert_array_equal(short.variables["latent"], latent[:, :15])
 
 
 def judged(*given: Any, warnings: tuple[str, ...], error: float) -> Any:

@@ -33,7 +33,7 @@ Z, NEW, NEW_WRONG, NEW_F = table(300, 1, 8.0)
 
 
 def fitted(noise: str, y: np.ndarray = Y, **own: Any) -> BaNKRegressor:
-    short = {"n_draws": 40, "n_warmup": 40, "n_chains": 2, "n_frequencies": 64}
+    short = {"n_draws": 40, "n_warmup": 40, "n_chains": 1, "n_frequencies": 48}
     short |= {"random_state": 0, "progress": False}
     return BaNKRegressor(noise=noise, **{**short, **own}).fit(X[: len(y)], y)
 
@@ -72,7 +72,7 @@ def test_new_targets_are_judged(models) -> None:
 
 
 def test_the_function_is_learned_in_spite_of_them(models) -> None:
-    normal = fitted("normal", 100.0 + 20.0 * Y, n_chains=1)
+    normal = fitted("normal", 100.0 + 20.0 * Y)
 
     def error(model: BaNKRegressor) -> float:
         return float(np.sqrt(np.mean((model.predict(Z) - 100.0 - 20.0 * NEW_F) ** 2)))
@@ -247,7 +247,7 @@ def test_hard_targets_give_finite_numbers(noise: str, y: np.ndarray) -> None:
 
 
 def test_of_more_rows_than_learn_the_kernel_all_are_judged() -> None:
-    model = fitted("contaminated", kernel_rows=150, n_chains=1)
+    model = fitted("contaminated", kernel_rows=150)
     assert any("all was learned from 150 of 200 rows" in note for note in model.notes_)
     assert model.target_error_proba_[WRONG].min() > 0.9
     assert model.target_error_proba_[~WRONG].mean() < 0.1
@@ -255,7 +255,7 @@ def test_of_more_rows_than_learn_the_kernel_all_are_judged() -> None:
 
 def test_of_many_rows_on_a_disk_those_are_named_that_are_likeliest_wrong(monkeypatch) -> None:
     rows = mercer.data.open(np.column_stack([X, Y]))
-    model = fitted("contaminated", n_draws=10, n_warmup=5, n_chains=1)
+    model = fitted("contaminated", n_draws=10, n_warmup=5)
     whole = clone(model).fit(rows, rows.names[-1])
     np.testing.assert_array_equal(whole.row_names_.number, np.arange(N))
     monkeypatch.setattr(fitting, "_MOST_NAMED", 9)
@@ -359,7 +359,7 @@ def test_many_errors_on_one_side_are_no_noise(shift: float) -> None:
     rng = np.random.default_rng(5)
     y = F + 0.1 * rng.normal(size=N)
     y[:60] += shift + 0.2 * rng.normal(size=60)
-    model = fitted("contaminated", y)
+    model = fitted("contaminated", y, n_chains=2)
     assert model.target_error_proba_[:60].mean() > 0.9
     assert model.target_error_proba_[60:].mean() < 0.2
     assert np.sqrt(np.mean(np.square(model.predict(X) - F))) < 0.5  # 0.6 and 6.0

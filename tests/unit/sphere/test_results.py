@@ -105,11 +105,11 @@ def test_the_evidence_curve_is_that_of_the_best_model() -> None:
 def test_the_decision_function_decides_as_predict(n_classes: int) -> None:
     """On the true class, also where rates differ so much that the recorded one is another."""
     rng = np.random.default_rng(2)
-    X, Z = rng.standard_normal((80, 2)), 1.5 * rng.standard_normal((1000, 2))
+    X, Z = rng.standard_normal((80, 2)), 1.5 * rng.standard_normal((300, 2))
     y = np.digitize(X[:, 0] + X[:, 1], [0.0, 1.0][: n_classes - 1])
     rates = {0: 0.4} | dict.fromkeys(range(1, n_classes), 0.02)
     model = KernelGibbsClassifier(
-        kernel="rbf", lengthscale=1.0, nugget=0.1, noise_rate=rates, n_draws=40, n_warmup=40,
+        kernel="rbf", lengthscale=1.0, nugget=0.1, noise_rate=rates, n_draws=40, n_warmup=20,
         n_chains=2, random_state=0,
     ).fit(X, y)  # fmt: skip
     values, predicted = model.decision_function(Z), model.predict(Z)
