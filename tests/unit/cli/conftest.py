@@ -39,7 +39,10 @@ def write_csv(path: Path, *, n: int = 60, seed: int = 3, extra: bool = False) ->
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Folds and chains stay in this process, but where a test asks for more, or for little time."""
-    for home in ("joblib", "mercer.cli.compare", "mercer.cli.fitting"):
+    for home in (
+        "joblib",
+        *(f"mercer.cli.{name}" for name in ("compare", "fitting", "out_of_core")),
+    ):
         monkeypatch.setattr(f"{home}.cpu_count", lambda: 1)
 
     def run_jobs(jobs, n_workers, *, seconds_per_group=None, **told):

@@ -136,7 +136,7 @@ def test_a_run_that_ends_early_goes_on(
     assert "going on from" in said
     assert len(seen) < 32
     whole = tmp_path / "whole.mercer"
-    code, _, err = run(*fit(numbers, "--jobs", 1, "--out", whole))
+    code, _, err = run(*fit(numbers, "--out", whole))
     assert code == 0, err
     one, two = mercer.load(whole), mercer.load(tmp_path / "m.mercer")
     np.testing.assert_array_equal(two.label_proba_, one.label_proba_)

@@ -138,27 +138,29 @@ def fitted(X: Any, y: Any, **given: Any) -> Any:
 
 @pytest.fixture
 def far_fewer_rows_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Standardisation is learned from 2000 rows; all others stay where they are."""
-    monkeypatch.setattr(spectral_fitting, "_ROWS_OF_SCALES", 2000)
+    """Standardisation is learned from 400 rows; all others stay where they are."""
+    monkeypatch.setattr(spectral_fitting, "_ROWS_OF_SCALES", 400)
 
 
 def test_dist_1_coefficients_from_all_rows_have_the_bits_of_one_process(
     two_workers: Any, folder: Path
 ) -> None:
-    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=2000))
+    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=400))
     files = mercer.data.open(folder, engine="dask")
-    assert bits(fitted(files, "x2", kernel_rows=2000)) == expected
+    assert bits(fitted(files, "x2", kernel_rows=400)) == expected
     X = as_array()
-    from_array = fitted(X[:, :2], X[:, 2], kernel_rows=2000)
+    from_array = fitted(X[:, :2], X[:, 2], kernel_rows=400)
     assert bits(from_array) == expected
     assert not hasattr(from_array, "feature_names_in_")
-    from_frame = fitted(dd.read_parquet(folder), "x2", kernel_rows=2000)
+    from_frame = fitted(dd.read_parquet(folder), "x2", kernel_rows=400)
     assert bits(from_frame) == expected
     assert from_frame.feature_names_in_.tolist() == ["x0", "x1"]
-    assert bits(fitted(ROWS[:, :2], ROWS[:, 2], kernel_rows=2000)) == expected
+    assert bits(fitted(ROWS[:, :2], ROWS[:, 2], kernel_rows=400)) == expected
 
 
-@pytest.mark.parametrize("baseline", [RKSRegressor, MKLRegressor])
+@pytest.mark.parametrize(
+    "baseline", [MKLRegressor, pytest.param(RKSRegressor, marks=pytest.mark.slow)]
+)
 def test_dist_1_ridge_on_random_features_has_the_bits_of_one_process(
     two_workers: Any, folder: Path, baseline: type
 ) -> None:
@@ -176,7 +178,9 @@ def test_dist_1_ridge_on_random_features_has_the_bits_of_one_process(
     assert coefficients(dd.read_parquet(folder), "x2") == expected
 
 
-@pytest.mark.parametrize("baseline", [RKSClassifier, MKLClassifier])
+@pytest.mark.parametrize(
+    "baseline", [RKSClassifier, pytest.param(MKLClassifier, marks=pytest.mark.slow)]
+)
 def test_dist_1_classes_by_random_features_have_the_bits_of_one_process(
     two_workers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, baseline: type
 ) -> None:
@@ -289,10 +293,11 @@ def test_dist_5_classes(
     two_workers: Any, folder: Path, sampler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = (ROWS[:, 2] > 0.0).astype(float)
-    monkeypatch.setattr(spectral_fitting, "_ROWS_OF_SCALES", 2000)
-    model = mercer.BaNKClassifier(**SHORT, kernel_rows=2000 if sampler == "kernel rows" else None)
-    if sampler == "all rows":  # its passes are long, and one chain makes all that there are
-        model.set_params(sampler="polya-gamma", n_chains=1)
+    monkeypatch.setattr(spectral_fitting, "_ROWS_OF_SCALES", 400)
+    model = mercer.BaNKClassifier(**SHORT, kernel_rows=400 if sampler == "kernel rows" else None)
+    model.set_params(n_chains=1)  # its passes are long, and one chain makes all that there are
+    if sampler == "all rows":
+        model.set_params(sampler="polya-gamma")
     X = as_array()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mercer.ConvergenceWarning)
@@ -306,10 +311,10 @@ def test_dist_5_classes(
 @pytest.mark.slow  # two serve the tests above
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_dist_1_any_number_of_workers(folder: Path, n_workers: int) -> None:
-    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=2000))
+    expected = bits(fitted(mercer.data.open(folder), "x2", kernel_rows=400))
     with cluster.local_cluster(n_workers) as made:
         files = mercer.data.open(folder, engine="dask", scheduler=made.scheduler_address)
-        assert bits(fitted(files, "x2", kernel_rows=2000)) == expected
+        assert bits(fitted(files, "x2", kernel_rows=400)) == expected
 
 
 def sources(folder: Path, two_workers: Any) -> list[RowSource]:
@@ -481,15 +486,15 @@ def test_a_gap_in_the_last_partition_names_its_place(two_workers: Any, tmp_path:
     rows[N - 7, 1] = np.nan
     X = da.from_array(rows, chunks=(17_001, 3))
     with pytest.raises(DataError, match=r"X, partition 2.*row 15465, column 'x1': missing value"):
-        fitted(X[:, :2], X[:, 2], kernel_rows=2000)
+        fitted(X[:, :2], X[:, 2], kernel_rows=400)
     masked = da.ma.masked_array(as_array(), da.isnan(X))
     with pytest.raises(DataError, match=r"X, partition 2.*row 15465, column 'x1': missing value"):
-        fitted(masked[:, :2], X[:, 2], kernel_rows=2000)
+        fitted(masked[:, :2], X[:, 2], kernel_rows=400)
     with pytest.raises(DataError, match=r"X, partition 2.*row 15465, column 'y': missing value"):
-        fitted(X[:, ::2], np.ma.masked_invalid(rows[:, 1]), kernel_rows=2000)
+        fitted(X[:, ::2], np.ma.masked_invalid(rows[:, 1]), kernel_rows=400)
     write_npy(tmp_path / "rows.npy", rows)
     with pytest.raises(DataError, match=r"rows\.npy.*row 49467.*x1"):
-        fitted(mercer.data.open(tmp_path / "rows.npy", engine="dask"), "x2", kernel_rows=2000)
+        fitted(mercer.data.open(tmp_path / "rows.npy", engine="dask"), "x2", kernel_rows=400)
 
 
 def test_what_cannot_be_used_is_said_before_any_pass(two_workers: Any) -> None:
@@ -660,7 +665,7 @@ def test_the_command_line_leaves_rows_in_their_files(
     """Its model has the bits of the estimator's, and predicts without a warning."""
     out, test = tmp_path / "m.mercer", tmp_path / "test.csv"
     words = ["fit", folder, "--target", "x2", "--engine", "dask", "--out", out]
-    settings = {**SHORT, "kernel_rows": 2000}
+    settings = {**SHORT, "kernel_rows": 400}
     for name in ("random_state", "progress"):
         settings.pop(name)
     for name, value in settings.items():
@@ -669,7 +674,7 @@ def test_the_command_line_leaves_rows_in_their_files(
     said = capsys.readouterr().out
     assert f"{N} rows, 2 inputs, in place" in said
     assert "numbers with a fraction, so regression" in said
-    here = fitted(mercer.data.open(folder), "x2", kernel_rows=2000)
+    here = fitted(mercer.data.open(folder), "x2", kernel_rows=400)
     assert bits(mercer.load(out)) == bits(here)
     write_csv(test, ROWS[:200], NAMES)
     assert main(["predict", str(out), str(test), "--out", str(tmp_path / "p.csv")]) == 0
