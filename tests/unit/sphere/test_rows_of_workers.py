@@ -64,6 +64,7 @@ def two_workers() -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.slow  # what is lost with a worker, and an audit, show the same
 def test_files_that_workers_read(
     folder: Path, in_memory: KernelGibbsClassifier, two_workers: Any
 ) -> None:
