@@ -62,9 +62,13 @@ def few_folds(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def quick_boosting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Baselines of few trees: they are a fifth of the time that a command takes."""
-    home = importlib.import_module("sklearn.ensemble")
-    for kind in (home.HistGradientBoostingClassifier, home.HistGradientBoostingRegressor):
-        monkeypatch.setattr(home, kind.__name__, functools.partial(kind, max_iter=5))
+    homes = [
+        importlib.import_module(name) for name in ("mercer.baselines.peers", "sklearn.ensemble")
+    ]
+    for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
+        few = functools.partial(getattr(homes[1], name), max_iter=5)
+        for home in homes:
+            monkeypatch.setattr(home, name, few)
 
 
 @pytest.fixture
