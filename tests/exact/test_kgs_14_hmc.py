@@ -135,14 +135,20 @@ def difference(one: np.ndarray, two: np.ndarray) -> float:
     return float(t.max() / stats.t.isf(FALSE_ALARM / (2.0 * 5 * 2), N_BATCHES - 1))
 
 
+@pytest.fixture(scope="module", params=tiers(5_000, 10_000))
+def n_steps(request: pytest.FixtureRequest) -> int:
+    """Of chains that are compared."""
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def flown() -> np.ndarray:
-    return chain(trajectory(QUARTER), 10_000)
+def flown(n_steps: int) -> np.ndarray:
+    return chain(trajectory(QUARTER), n_steps)
 
 
 @pytest.mark.parametrize("other", few_first(OTHERS, "slice"))
-def test_kgs_14_agrees_with_other_moves(other: str, flown: np.ndarray) -> None:
-    assert difference(flown, chain(OTHERS[other], 10_000)) < 1.0
+def test_kgs_14_agrees_with_other_moves(other: str, flown: np.ndarray, n_steps: int) -> None:
+    assert difference(flown, chain(OTHERS[other], n_steps)) < 1.0
 
 
 @pytest.mark.parametrize("mutant", ["always reflects", "always passes", "pays half"])
