@@ -54,9 +54,9 @@ ESTIMATORS = [
     stacks.of_numbers(models=(basis_fits.tiny(n_particles=8, max_candidates=16), TREES[0])),
     stacks.of_classes(models=(class_fits.tiny(n_particles=8), TREES[1])),
     RKSRegressor(n_features=48, random_state=0),
-    RKSClassifier(n_features=24, random_state=0, penalties=(1e-2,), length_factors=(0.5, 1.0)),
 ]
 OTHER_SETTINGS = [
+    RKSClassifier(n_features=24, random_state=0, penalties=(1e-2,), length_factors=(0.5, 1.0)),
     MKLRegressor(n_features=48, random_state=0),
     MKLClassifier(n_features=24, random_state=0, penalties=(1e-2,), length_factors=(0.5, 1.0)),
     RFOClassifier(n_features=16, components=(1,), penalties=(1e-2,), random_state=0),

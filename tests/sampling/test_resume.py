@@ -18,6 +18,7 @@ from mercer.sampling.checkpoint import open_run
 from mercer.sampling.driver import Sampled, SamplingStoppedError, load_finished, sample
 from mercer.sampling.signals import check_stop
 from support.runs import ENTROPY, digest, identity, open_folder, options
+from support.statistics import few_first
 from support.toy_sampler import AtCall, ToyAdaptation, ToySampler
 
 
@@ -90,7 +91,7 @@ def test_stopped_again_and_again(tmp_path: Path, undisturbed: str) -> None:
     assert digest(run(tmp_path).draws) == undisturbed
 
 
-@pytest.mark.parametrize("count", MOMENTS[1:])
+@pytest.mark.parametrize("count", few_first(MOMENTS[1:], 31, 90, 150))
 def test_a_crash_loses_what_was_not_saved_and_no_more(
     tmp_path: Path, undisturbed: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

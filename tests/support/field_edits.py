@@ -51,7 +51,7 @@ def edits_of(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Iterato
     """Every edit of every field of the manifest and of every array, each named."""
     for path in _paths(manifest):
         for name, edit in _JSON_EDITS.items():
-            changed = copy.deepcopy(manifest)
+            changed = copy.copy(manifest)
             if _put(changed, path, edit):
                 yield f"{'/'.join(map(str, path))}: {name}", changed, arrays
     for array, values in arrays.items():
@@ -97,9 +97,10 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _put(manifest: dict[str, Any], path: tuple[Any, ...], edit: Any) -> bool:
-    """Edit one entry in place; whether that changed anything."""
+    """Edit one entry of a manifest, all on the way to it copied; whether that changed anything."""
     holder: Any = manifest
     for step in path[:-1]:
+        holder[step] = copy.copy(holder[step])
         holder = holder[step]
     old = holder[path[-1]]
     new = edit(old)

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import csv
-import functools
 import importlib
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +12,9 @@ import pytest
 from mercer.cli.main import main
 from mercer.estimation import workers
 from support.plain_reports import plain_figures
+from support.quick_boosting import quick_boosting
 
-__all__ = ["plain_figures"]
+__all__ = ["plain_figures", "quick_boosting"]
 
 TINY = ["--set", "n_draws=20", "--set", "n_warmup=10", "--set", "n_chains=1", "--jobs", "1"]
 
@@ -60,15 +61,13 @@ def few_folds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def quick_boosting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Baselines of few trees: they are a fifth of the time that a command takes."""
-    homes = [
-        importlib.import_module(name) for name in ("mercer.baselines.peers", "sklearn.ensemble")
-    ]
-    for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
-        few = functools.partial(getattr(homes[1], name), max_iter=5)
-        for home in homes:
-            monkeypatch.setattr(home, name, few)
+def few_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those that a Gaussian process tries by default the first three."""
+    averaging = importlib.import_module("mercer.gp.averaging")
+    plain = averaging.plain_kernels
+    monkeypatch.setattr(
+        averaging, "plain_kernels", lambda *given: itertools.islice(plain(*given), 3)
+    )
 
 
 @pytest.fixture

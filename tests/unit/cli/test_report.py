@@ -205,6 +205,7 @@ def test_the_commands_proposed_are_ones_that_can_be_typed(run, tmp_path: Path) -
     data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
     model = tmp_path / "m.mercer"
     tiny = ["--set", "n_draws=20", "--set", "n_warmup=10", "--set", "n_chains=1"]
+    tiny += ["--set", "lengthscale=median", "--set", "nugget=0"]
     options = ["--target", "label", "--drop", "result", "--missing", "impute", "--cv", "2"]
     code, _, _ = run(
         "fit", data, *options, "--model", "sphere", *tiny, "--out", model, "--report", out

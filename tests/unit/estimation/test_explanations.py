@@ -52,7 +52,8 @@ MODELS = {
 
 
 # Of several classes the drawn functions are told apart as elsewhere: one model in the first tier.
-_SLOW = ("gp several", "sphere several", "spectral several", "gp inducing")
+# So it is of two classes of a filter, where several are in it.
+_SLOW = ("gp several", "sphere several", "spectral several", "gp inducing", "basis two")
 
 
 @pytest.fixture(scope="module", params=few_first(MODELS, *set(MODELS).difference(_SLOW)))
