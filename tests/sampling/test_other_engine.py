@@ -218,7 +218,7 @@ def test_r8_a_lost_scheduler_leaves_what_one_machine_goes_on_from(
     undisturbed: str, tmp_path: Path, under_way: threading.Event
 ) -> None:
     quick = dask.config.set({"distributed.comm.timeouts.connect": "1s"})
-    with quick, cluster.local_cluster(1) as made, distributed.Client(made) as client:
+    with quick, cluster.local_cluster(2) as made, distributed.Client(made) as client:
         workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
 
         def lose() -> None:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas
 import pytest
-import sklearn.ensemble
 from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.datasets import load_wine
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -43,9 +43,6 @@ from mercer.stacking.members import (
     weights_of,
     with_targets,
 )
-from support.quick_boosting import quick_boosting
-
-__all__ = ["quick_boosting"]
 
 QUICK: dict[str, Any] = {
     "n_folds": 3,
@@ -683,10 +680,10 @@ def test_weights_by_known_scores_stand_where_a_member_fails() -> None:
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_trees_are_those_of_scikit_learn(n_classes: int) -> None:
     X, y = rings(200, n_classes)
-    fitted = sklearn.ensemble.HistGradientBoostingClassifier(random_state=0).fit(X, y)
+    fitted = HistGradientBoostingClassifier(random_state=0).fit(X, y)
     expected = fitted.decision_function(X).reshape(200, -1)
     np.testing.assert_allclose(Trees.of(fitted)(X), expected, rtol=1e-12, atol=1e-12)
-    numbers = sklearn.ensemble.HistGradientBoostingRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+    numbers = HistGradientBoostingRegressor(random_state=0).fit(X, X[:, 0] ** 2)
     np.testing.assert_allclose(Trees.of(numbers)(X)[:, 0], numbers.predict(X), atol=1e-12)
 
 
