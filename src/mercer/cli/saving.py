@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.commands import cli
-from mercer.cli.fitting import Fitted, Plan
+from mercer.cli.fitting import Fitted, Plan, parse_settings
 from mercer.cli.outputs import provenance_json
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, meanings, spoken
 from mercer.data.named import is_named
 from mercer.data.row_names import RowNames
 from mercer.data.tables import split_sheet
+from mercer.estimation.cross_validate import is_cut_short
 from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
 from mercer.estimation.tasks import REGRESSION, task_of
@@ -139,7 +140,7 @@ def next_steps(
         drop = [word for name in leaks for word in ("--drop", name)]
         why = "To see what the other inputs say, without the one that gives all"
         steps.append(_step(why, ["mercer", *_anew(words), *drop]))
-    longer = _longer(words, estimator)
+    longer = _longer(words, known, estimator)
     if longer is not None:
         steps.append(longer)
     place = None if evaluation is None else standing(evaluation)
@@ -182,7 +183,7 @@ def audit_steps(
     known = _parsed(words)
     if known is None or known["data"] == "-":
         return ()
-    longer = _longer(words, estimator)
+    longer = _longer(words, known, estimator)
     first = () if longer is None else (longer,)
     table = [known["data"], "--target", known["target"]]
     if model != "sphere":
@@ -282,16 +283,18 @@ def worst_row(evaluation: AnyEvaluation) -> int:
     return int(np.argmin(evaluation.rows.log_density))
 
 
-def _longer(words: Sequence[str], estimator: Any) -> NextStep | None:
-    """Propose more draws or particles, or the time for them, where the diagnostics warn."""
-    params = estimator.get_params()
-    name = "n_draws" if "n_draws" in params else "n_particles"
-    if any("max_seconds" in note for note in estimator.notes_):
-        name = "max_seconds"
+def _longer(words: Sequence[str], known: Mapping[str, Any], estimator: Any) -> NextStep | None:
+    """Propose more draws or particles, or the time for them, where the diagnostics warn.
+
+    How much time there was is in the command: a file of a model does not say.
+    """
+    params = {**estimator.get_params(), **parse_settings(known["settings"])}
     if not estimator.diagnostics_.warnings or params.get("inference") == "map":
         return None
-    more = f"{name}={4 * params[name]}"
-    command = ["mercer", *_anew(words, name), "--set", more]
+    name = "n_draws" if "n_draws" in params else "n_particles"
+    if is_cut_short(estimator) and params.get("max_seconds") is not None:
+        name = "max_seconds"
+    command = ["mercer", *_anew(words, name), "--set", f"{name}={4 * params[name]}"]
     return _step("The diagnostics warn: to give the sampling four times as long", command)
 
 

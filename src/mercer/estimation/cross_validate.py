@@ -353,8 +353,12 @@ def _run_fold(
                 model, fold.X_test, fold.y_test, look,
                 n_parts=n_folds, part=k, groups=fold.groups_test, sources=fold.sources,
             )  # fmt: skip
-    is_cut = any("max_seconds" in note for note in getattr(model, "notes_", ()))
-    return held, seconds, increases, is_cut
+    return held, seconds, increases, is_cut_short(model)
+
+
+def is_cut_short(model: Any) -> bool:
+    """Whether a fit, of which its notes tell, was ended early by ``max_seconds``."""
+    return any("max_seconds" in note for note in getattr(model, "notes_", ()))
 
 
 def _some_rows(y: NDArray[Any], limit: int | None, *, is_classification: bool) -> NDArray[np.int64]:

@@ -292,12 +292,14 @@ def test_numbers_and_dates_as_people_write_them(run, tmp_path: Path) -> None:
 def test_scored_fits_cut_short_are_said(
     run, table: Path, tmp_path: Path, how: tuple[str, str], words: str
 ) -> None:
-    report = tmp_path / "r.html"
-    options = [*CHAINS, *how, "--set", "max_seconds=1e-6", "--report", report]
+    report, model, later = (tmp_path / name for name in ("r.html", "m.mercer", "later.html"))
+    options = [*CHAINS, *how, "--set", "max_seconds=1e-6", "--report", report, "--out", model]
     code, _, err = run("fit", table, "--target", "label", *options)
     assert code == 0
     said_so = f"max_seconds cut {words} short"
     assert f"warning   {said_so}" in err
     page = html.unescape(report.read_text())
     assert f"; {said_so})" in page
-    assert "--set max_seconds=4e-06" in page[page.index("four times as long") :]
+    assert run("report", model, table, "--out", later)[0] == 0  # the file has no max_seconds
+    for each in (page, html.unescape(later.read_text())):
+        assert "--set max_seconds=4e-06" in each[each.index("four times as long") :]
