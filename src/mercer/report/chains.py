@@ -207,12 +207,9 @@ def _slowest(diagnostics: Diagnostics, draws: Draws) -> list[str]:
     """Return the drawn names with the smallest bulk ESS (none counts as smallest), worst first."""
     pairs = zip(diagnostics.table.column("ess_bulk"), diagnostics.table.column("name"), strict=True)
     drawn = {entry for name in draws.variables for entry in draws.entry_names(name)}
-    names = [str(name) for _, name in sorted(pairs, key=_size)]
+    worst_first = sorted(pairs, key=lambda pair: -1.0 if pair[0] is None else float(pair[0]))
+    names = [str(name) for _, name in worst_first]
     return [name for name in names if name in drawn][:_N_SHOWN]
-
-
-def _size(pair: tuple[Any, Any]) -> float:
-    return -1.0 if pair[0] is None else float(pair[0])
 
 
 def diagnostics_section(estimator: Any, glossary: str) -> Section:

@@ -469,11 +469,6 @@ def check_arguments(model: Any) -> None:
         raise UsageError(f"device must be a name such as 'cuda', or None; got {model.device!r}")
 
 
-def _frequencies_of(n_rows: int) -> int:
-    """Frequencies by default for less than many rows."""
-    return int(np.clip(math.ceil(_A_ROW * n_rows), _FEWEST, _MOST))
-
-
 #: What the paper's regressor and classifier have in common.
 OF_PAPER: Final[dict[str, Any]] = {
     "n_frequencies": 384, "concentration": 1.0, "proposals": "prior", "base_measure": "full",
@@ -505,7 +500,8 @@ def settings_of(model: Any, n_rows: int) -> SpectralSettings:
     n_frequencies, rows_to_resolve = model.n_frequencies, 0
     if n_frequencies == "auto":
         rows_to_resolve = n_rows if model.frequency_scale == "learn" else 0
-        n_frequencies = _OF_MANY_ROWS if n_rows >= MANY_ROWS else _frequencies_of(n_rows)
+        n_frequencies = int(np.clip(math.ceil(_A_ROW * n_rows), _FEWEST, _MOST))
+        n_frequencies = _OF_MANY_ROWS if n_rows >= MANY_ROWS else n_frequencies
     n_total = int(model.n_draws) * int(model.n_chains)
     return SpectralSettings(
         n_frequencies=int(n_frequencies),
