@@ -140,10 +140,8 @@ def distances(
     case: str, n: int, n_steps: int, seed: int = 61, take: Callable[..., SpectralState] = one_sweep
 ) -> dict[str, float]:
     """Largest difference of distribution functions, for each statistic."""
-    rng, reference = (
-        np.random.default_rng(seed),
-        {"log evidence": prior_evidence(case, n_reference(n))},
-    )
+    rng = np.random.default_rng(seed)
+    reference = {"log evidence": prior_evidence(case, n_reference(n))}
     joint = Joint(draw_joint, redraw_targets, statistics, take)
     result = joint.distances(rng, make(case), n, n_steps, reference)
     assert len(result) == N_STATISTICS or not CASES[case][1]
