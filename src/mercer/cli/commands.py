@@ -12,9 +12,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import get_completion_class
 
-from mercer.cli.exits import fail
 from mercer.cli.options import TableOptions, complete_column, complete_data, complete_model
-from mercer.errors import rows_without_names
 
 #: The variable by which a shell asks for completions.
 COMPLETE = "_MERCER_COMPLETE"
@@ -39,16 +37,6 @@ class Group(click.Group):
             hint = f"did you mean {close[0]!r}?" if close else "`mercer --help` lists them"
             ctx.fail(f"no such command {name!a}; {hint}")
         return super().resolve_command(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command; what it raises becomes one line and an exit code."""
-        try:
-            with rows_without_names():  # matrices of tables, for a model saved from Python
-                return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except (Exception, KeyboardInterrupt) as error:
-            ctx.exit(fail(error, is_debug="--debug" in (ctx.obj or ())))
 
 
 @click.group(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -11,23 +10,25 @@ import click
 
 from mercer.cli.commands import COMPLETE, cli
 from mercer.cli.exits import fail, hush_output, mend_streams
+from mercer.errors import rows_without_names
 from mercer.sampling.signals import StopRequestedError, StopSignals
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
+    words = list(arguments)
     try:
-        code = cli.main(
-            list(arguments), prog_name="mercer", standalone_mode=False, obj=tuple(arguments)
-        )
+        if os.environ.get(COMPLETE):
+            cli.main(words, prog_name="mercer")
+        # Not `cli.main`, which answers Ctrl-C with an empty line of its own.
+        with rows_without_names(), cli.make_context("mercer", words, obj=tuple(words)) as context:
+            code = cli.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
-    except SystemExit as end:  # click's: completions are given, or nobody reads its help
-        if COMPLETE in os.environ:
-            return int(end.code or 0)
-        return fail(BrokenPipeError(errno.EPIPE, "standard output is closed"), is_debug=False)
     except (Exception, KeyboardInterrupt) as error:
         return fail(error, is_debug="--debug" in arguments)
     return code if isinstance(code, int) else 0

@@ -189,6 +189,16 @@ def test_a_signal_among_the_first_imports_is_one_line(number: int, delay: float)
     assert done.stderr.count("\n") <= 1
 
 
+def test_a_signal_before_the_command_is_known_is_one_line(run, monkeypatch) -> None:
+    """Before, an empty line came first."""
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mercer.cli.commands.Group.parse_args", stopped)
+    assert run("datasets") == (130, "", "mercer: stopped by SIGINT\n")
+
+
 LATE = """
 import os
 from mercer.cli import main
