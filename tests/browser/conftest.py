@@ -1,4 +1,4 @@
-"""One browser for all tests of this folder that a worker runs."""
+"""One browser for all tests of a file that a worker runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARGUMENTS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not longer: no event loop of another test runs beside it
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
