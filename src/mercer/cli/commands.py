@@ -409,8 +409,8 @@ def stream() -> None:
     Rows come from standard input (or -) or the file INPUT: CSV with a header, or a JSON object a
     line. For each row one JSON line is written, at once: the mean and standard deviation of the
     target before it was seen, or the most probable class and the probability of each; the log
-    density of the target (score) and the mean of that so far. With --lags these were said H rows
-    before, and "ahead" predicts the row that is H later.
+    score of the target (lower is better) and the mean of that so far. With --lags these were said H
+    rows before, and "ahead" predicts the row that is H later.
     A row without target is predicted and not learned; a later row with nothing but the name of the
     row (--id) and the target brings it, and is scored by what was predicted.
 

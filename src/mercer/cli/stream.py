@@ -74,7 +74,7 @@ class Facts:
         facts = {"rows": f"{tally.n_rows:,}", "rows/s": f"{self._rate():,.0f}"}
         if not self._learner.is_ready:
             facts["warm-up"] = f"{len(self._learner.held)} of {self._learner.warmup}"
-        facts["score (last 1000)"] = "-" if score is None else digits3(score)
+        facts["log score (last 1000)"] = "-" if score is None else digits3(score)
         if coverage is not None:
             facts["in interval"] = f"{100 * coverage:.1f} %"
         if wrong is not None:
@@ -102,7 +102,7 @@ def closing_words(tally: Tally, n_set_aside: int = 0) -> str:
     if tally.n_bad:
         words += f", {tally.n_bad} bad"
     if tally.mean_score is not None:
-        words += f"; mean score {digits3(tally.mean_score)} nats a row"
+        words += f"; mean log score {digits3(tally.mean_score)} nats a row (lower is better)"
     if tally.error_rate is not None:
         words += f", {100 * tally.error_rate:.1f} % wrong"
     return words

@@ -61,8 +61,8 @@ def read_number(cell: str, *, has_decimal_comma: bool) -> float:
 class Prediction:
     """What was said of a row before it was learned; what is not known is None.
 
-    ``fields`` is the prediction as JSON can hold it, ``score`` the log predictive density of the
-    target in nats; ``judge`` scores it once the target is there.
+    ``fields`` is the prediction as JSON can hold it, ``score`` minus the log predictive density
+    of the target in nats; ``judge`` scores it once the target is there.
     """
 
     fields: Fields
@@ -86,7 +86,7 @@ def _foretold(fields: Fields, law: StudentMixture) -> Prediction:
     """Keep the law of a number, for when it comes."""
 
     def judge(y: float) -> Prediction:
-        return _judged(fields, float(law.log_density(np.array([y]))[0]), y)
+        return _judged(fields, -float(law.log_density(np.array([y]))[0]), y)
 
     return Prediction(fields, judge=judge, law=law)
 
@@ -121,7 +121,7 @@ class Numbers:
             if self.level is not None:
                 fields |= {"lower": float(rows.lower[k]), "upper": float(rows.upper[k])}
             fields["n_centres"] = float(rows.n_centres[k])
-            score, law = float(rows.log_density[k]), rows.laws[k]
+            score, law = -float(rows.log_density[k]), rows.laws[k]
             if value is None:
                 said.append(_foretold(fields, law))
             else:
@@ -221,7 +221,7 @@ class Labels:
                 said.append(foretold)
             else:
                 is_right = bool(foretold.fields["prediction"] == value)
-                score = float(rows.log_density[k])
+                score = -float(rows.log_density[k])
                 said.append(Prediction(foretold.fields, score, is_right=is_right))
         return said
 
@@ -252,7 +252,7 @@ class Labels:
     def _judged(self, fields: Fields, label: Any) -> Prediction:
         """Score what was said of a row, now that its class is there."""
         proba = fields["proba"][self._names[self._labels.index(label)]]
-        return Prediction(fields, math.log(proba), is_right=bool(label == fields["prediction"]))
+        return Prediction(fields, -math.log(proba), is_right=bool(label == fields["prediction"]))
 
     def learn(self, X: Array, y: Sequence[Any]) -> None:
         """Learn rows, one after the other."""
@@ -342,17 +342,17 @@ RECENT = 1000
 
 
 class Tally:
-    """Rows read, learned and skipped, and the mean score: of all rows, and of the last 1000.
+    """Rows read, learned and skipped, and the mean log score: of all, and of the last 1000.
 
     Means are None before the first row that counts: one with a score.
 
     Examples
     --------
     >>> tally = Tally()
-    >>> for score in (-1.0, -2.0):
-    ...     tally.add(Prediction({}, score, score > -1.5))
+    >>> for score in (1.0, 2.0):
+    ...     tally.add(Prediction({}, score, score < 1.5))
     >>> tally.mean_score, tally.recent_score, tally.recent_coverage
-    (-1.5, -1.5, 0.5)
+    (1.5, 1.5, 0.5)
     """
 
     def __init__(self) -> None:

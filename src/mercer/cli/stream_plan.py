@@ -174,7 +174,7 @@ class Remembered(dict[str, Kept]):
 def _answer(row: Row, target: Any, said: Prediction, tally: Tally, **first: int | bool) -> Answer:
     """Make the answer of a row: what was predicted of it, its target, and how that was scored."""
     tally.add(said)
-    scores = {"target": target, "score": said.score, "mean_score": tally.mean_score}
+    scores = {"target": target, "log_score": said.score, "mean_log_score": tally.mean_score}
     n_centres = {"n_centres": said.fields.get("n_centres")}
     return {**named(row), **first, **_shown(said.fields), **scores, **n_centres}
 

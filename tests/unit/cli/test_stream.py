@@ -84,11 +84,11 @@ def test_each_row_is_answered_before_it_is_learned(stream, rows: Path) -> None:
         ("std", expected.std),
         ("lower", expected.lower),
         ("upper", expected.upper),
-        ("score", expected.log_density),
+        ("log_score", -expected.log_density),
         ("n_centres", expected.n_centres),
     ):
         assert [answer[name] for answer in late] == values.tolist()
-    assert late[-1]["mean_score"] == pytest.approx(expected.log_density.mean(), abs=1e-12)
+    assert late[-1]["mean_log_score"] == pytest.approx(-expected.log_density.mean(), abs=1e-12)
     assert [answer["row"] for answer in answers] == list(range(1, 121))
     assert [answer["id"] for answer in answers] == [f"r{i}" for i in range(120)]
     assert [answer["target"] for answer in answers] == y.tolist()
@@ -98,8 +98,8 @@ def test_the_first_rows_are_not_predicted_and_that_is_said_once(stream, rows: Pa
     _, answers, err = stream(rows, *COMMON, "--drop", "name")
     assert [answer["prediction"] is None for answer in answers] == [i < W for i in range(120)]
     assert answers[0] == {
-        "row": 1, "prediction": None, "target": answers[0]["target"], "score": None,
-        "mean_score": None, "n_centres": None,
+        "row": 1, "prediction": None, "target": answers[0]["target"], "log_score": None,
+        "mean_log_score": None, "n_centres": None,
     }  # fmt: skip
     _, asked, _ = stream(rows, *COMMON, "--drop", "name", "--task", "regression")
     assert asked == [{"std": None, **answer} for answer in answers]
@@ -136,7 +136,7 @@ def test_a_row_without_target_is_predicted_and_not_learned(stream, rows: Path) -
     assert [answer["row"] for answer in unknown] == [5, 60, 61]
     assert unknown[0]["prediction"] is None
     assert unknown[1]["prediction"] == unknown[2]["prediction"] != None  # noqa: E711
-    assert unknown[1]["score"] is None
+    assert unknown[1]["log_score"] is None
     known = [answer["prediction"] for answer in answers if answer["target"] is not None]
     assert known == [answer["prediction"] for answer in plain]
 
@@ -166,13 +166,13 @@ def test_a_target_may_come_later(
     assert [learned[key] for key in ("prediction", "std", "n_centres")] == [
         said[key] for key in ("prediction", "std", "n_centres")
     ]
-    assert (said["target"], said["score"], learned["target"]) == (None, None, y[late])
+    assert (said["target"], said["log_score"], learned["target"]) == (None, None, y[late])
     before = [*range(early), *range(early + 1, 10), early, *range(10, late)]
     known = LineRegressor().partial_fit(X[before[:W]], y[before[:W]])
     known.prequential(X[before[W:]], y[before[W:]])
-    assert learned["score"] == known.predictive(X[[late]]).log_density(y[[late]])[0]
-    scores = [answer["score"] for answer in answers if answer.get("score") is not None]
-    assert answers[-2]["mean_score"] == pytest.approx(np.mean(scores), abs=1e-12)
+    assert learned["log_score"] == -known.predictive(X[[late]]).log_density(y[[late]])[0]
+    scores = [answer["log_score"] for answer in answers if answer.get("log_score") is not None]
+    assert answers[-2]["mean_log_score"] == pytest.approx(np.mean(scores), abs=1e-12)
     assert "no row 'r50' without a target" in answers[-1]["error"]
     assert "no row 'r50'" in err
     # The order of learning is the order in which targets came.
@@ -269,8 +269,8 @@ def test_a_series_is_predicted_from_its_past(
             # What stands beside a target is what was said of it, so many rows before.
             known = laws[t - horizon].mean[0] if t - horizon in laws else None
             assert answers[t]["prediction"] == known
-            score = laws[t - horizon].log_density([y[t]])[0] if t - horizon in laws else None
-            assert answers[t]["score"] == score
+            score = -laws[t - horizon].log_density([y[t]])[0] if t - horizon in laws else None
+            assert answers[t]["log_score"] == score
             model.partial_fit(X[[t - first]], targets[[t - first]])
     assert answers[first + W - 2]["ahead"]["prediction"] is None
 
@@ -285,7 +285,8 @@ def test_a_gap_in_a_series_is_not_learned_from(stream, series: Path) -> None:
     said = [a for a in answers[W + 2 :] if "ahead" in a]
     unknown = [a["row"] for a in said if a["ahead"]["prediction"] is None]
     assert unknown == [80, 81, 91]
-    assert [a["row"] for a in answers[W + 3 :] if a.get("score", 0) is None] == [80, 81, 82, 91, 92]
+    unscored = [a["row"] for a in answers[W + 3 :] if a.get("log_score", 0) is None]
+    assert unscored == [80, 81, 82, 91, 92]
     assert err.count("a target is missing") == 1
 
 
@@ -802,7 +803,7 @@ def test_going_on_from_a_file_is_as_if_it_had_never_stopped(
     assert arrays_of(both) == arrays_of(whole)
     for a, b in zip(answers, expected[70:], strict=True):
         for each in (a, b):  # rows are counted anew, and the mean score is of this stream
-            each.update(row=0, mean_score=0.0, ahead={**each.get("ahead", {}), "row": 0})
+            each.update(row=0, mean_log_score=0.0, ahead={**each.get("ahead", {}), "row": 0})
         assert a == b
 
 

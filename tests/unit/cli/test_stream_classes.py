@@ -63,12 +63,12 @@ def test_each_row_is_answered_before_it_is_learned(stream, rows: Path) -> None:
     assert [list(answer["proba"].values()) for answer in late] == expected.proba.tolist()
     assert list(late[0]["proba"]) == LABELS
     assert [answer["prediction"] for answer in late] == expected.prediction.tolist()
-    assert [answer["score"] for answer in late] == expected.log_density.tolist()
+    assert [answer["log_score"] for answer in late] == (-expected.log_density).tolist()
     assert [answer["n_centres"] for answer in late] == expected.n_centres.tolist()
     assert [answer["target"] for answer in answers] == y
     assert answers[0] == {
-        "row": 1, "id": "r0", "prediction": None, "target": y[0], "score": None,
-        "mean_score": None, "n_centres": None,
+        "row": 1, "id": "r0", "prediction": None, "target": y[0], "log_score": None,
+        "mean_log_score": None, "n_centres": None,
     }  # fmt: skip
     assert "target 'kind': text with 3 classes, so classification" in err
     assert "sequential Bayesian kernel classification" in err
@@ -88,11 +88,11 @@ def test_a_stream_that_forgets(stream, rows: Path, tmp_path: Path) -> None:
     )
     model.partial_fit(X[:W], y[:W], LABELS).predict(X)
     expected = model.prequential(X[W:], y[W:])
-    assert [answer["score"] for answer in answers[W:]] == expected.log_density.tolist()
+    assert [answer["log_score"] for answer in answers[W:]] == (-expected.log_density).tolist()
     out = tmp_path / "m.mercer"
     first = stream(part(rows, 0, 45), *words, "--save", out)[1]
     more = stream(part(rows, 45, len(y)), "--load", out, "--id", "name")[1]
-    assert [a["score"] for a in (*first, *more)] == [a["score"] for a in answers]
+    assert [a["log_score"] for a in (*first, *more)] == [a["log_score"] for a in answers]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_row_without_class_is_predicted_and_not_learned(stream, rows: Path, ce
     unknown = [answer for answer in answers if answer["target"] is None]
     assert [answer["prediction"] is None for answer in unknown] == [True, False]
     assert math.isclose(sum(unknown[1]["proba"].values()), 1.0)
-    assert unknown[1]["score"] is None
+    assert unknown[1]["log_score"] is None
     known = [answer["prediction"] for answer in answers if answer["target"] is not None]
     assert known == [answer["prediction"] for answer in plain]
 
@@ -196,7 +196,7 @@ def test_a_class_may_come_later(stream, rows: Path) -> None:
     assert (learned["of_row"], learned["target"], learned["proba"]) == (
         *(52, table[50]["kind"], said["proba"]),
     )
-    assert learned["score"] == pytest.approx(math.log(said["proba"][table[50]["kind"]]))
+    assert learned["log_score"] == pytest.approx(-math.log(said["proba"][table[50]["kind"]]))
 
 
 def test_classes_of_a_file_with_types_are_what_they_are(stream, rows: Path, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_going_on_from_a_file_is_as_if_it_had_never_stopped(
     code, answers, err = stream(part(rows, 60, 90), "--load", half, "--id", "name", "--save", both)
     assert code == 0, err
     assert arrays_of(both) == arrays_of(whole)
-    same = ("prediction", "proba", "target", "score", "n_centres")
+    same = ("prediction", "proba", "target", "log_score", "n_centres")
     assert [[a[k] for k in same] for a in answers] == [[a[k] for k in same] for a in expected[60:]]
     assert "classes" in run("inspect", whole)[1]
     assert run("predict", whole, rows, "--out", tmp_path / "p.csv")[0] == 0
@@ -270,7 +270,7 @@ def test_a_model_that_was_fitted_goes_on_with_a_stream(run, stream, rows: Path, 
     assert code == 0, err
     code, answers, err = stream(part(rows, 0, 5), "--load", out)
     assert code == 0, err
-    assert all(answer["score"] < 0.0 for answer in answers)
+    assert all(answer["log_score"] > 0.0 for answer in answers)
 
 
 def write_series(path: Path, labels: list[str]) -> tuple[Path, list[str], np.ndarray]:
@@ -335,8 +335,8 @@ def test_a_series_of_classes_is_predicted_from_its_past(
         assert list(ahead["upper"].values()) == said.upper[0].tolist()
         if t < len(y):
             assert answers[t]["target"] == y[t]
-            score = math.log(foretold[t][str(y[t])]) if t in foretold else None
-            assert answers[t]["score"] == score
+            score = -math.log(foretold[t][str(y[t])]) if t in foretold else None
+            assert answers[t]["log_score"] == score
             model.partial_fit(X[[t - first]], y[[t]])
     assert answers[first + W - 2]["ahead"]["prediction"] is None
     assert read_container(out)[0]["stream"]["past"] == [labels.index(k) for k in kinds[:-3:-1]]
@@ -354,10 +354,10 @@ def test_what_was_foretold_is_in_the_file(stream, tmp_path: Path, words: list[st
     assert code == 0, err
     for a, b in zip(answers, whole[60:], strict=True):
         for each in (a, b):
-            each.update(row=0, mean_score=0.0, ahead={**each["ahead"], "row": 0})
+            each.update(row=0, mean_log_score=0.0, ahead={**each["ahead"], "row": 0})
         assert a == b
     other = stream(part(path, 60, 90), "--load", half, "--interval", 0.9)[1]  # ends not in the file
-    assert [a["score"] for a in other] == [a["score"] for a in answers]
+    assert [a["log_score"] for a in other] == [a["log_score"] for a in answers]
     assert (other[0]["lower"] is None) == ("--task" in words)
     manifest, arrays = read_container(half)
     for bad in (np.zeros((3, 5)), np.zeros((3, 0)), np.full((3, 7), 1e-3)):
@@ -376,7 +376,8 @@ def test_a_gap_in_a_series_of_classes_is_not_learned_from(stream, tmp_path: Path
     assert [a["row"] for a in answers if "error" in a] == [60]
     ahead = [a for a in answers[W + 2 :] if "ahead" in a]
     assert [a["row"] for a in ahead if a["ahead"]["proba"] is None] == [50, 51, 61]
-    assert [a["row"] for a in answers[W + 3 :] if a.get("score", 0) is None] == [50, 51, 52, 61, 62]
+    unscored = [a["row"] for a in answers[W + 3 :] if a.get("log_score", 0) is None]
+    assert unscored == [50, 51, 52, 61, 62]
 
 
 def test_a_series_of_classes_goes_on_from_its_file(run, stream, tmp_path: Path) -> None:
@@ -387,7 +388,7 @@ def test_a_series_of_classes_goes_on_from_its_file(run, stream, tmp_path: Path) 
     code, answers, err = stream(part(rows, 60, 90), "--load", half, "--save", both)
     assert code == 0, err
     assert arrays_of(both) == arrays_of(whole)
-    same = ("prediction", "proba", "target", "score", "n_centres")
+    same = ("prediction", "proba", "target", "log_score", "n_centres")
     assert [[a[k] for k in same] for a in answers] == [[a[k] for k in same] for a in expected[60:]]
     code, _, err = run("predict", half, rows)
     assert (code, "an earlier value of a series" in err) == (3, True)

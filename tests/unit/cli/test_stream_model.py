@@ -249,7 +249,7 @@ def test_rows_are_predicted_then_learned() -> None:
         assert list(proba) == ["ash", "birch"]
         assert each.fields["prediction"] == max(proba, key=proba.get)
         if k != 3:
-            assert each.score == pytest.approx(np.log(proba[y[20 + k]]))
+            assert each.score == pytest.approx(-np.log(proba[y[20 + k]]))
             assert each.is_right == (each.fields["prediction"] == y[20 + k])
 
 
@@ -333,17 +333,19 @@ def test_what_is_said_at_the_end() -> None:
     tally.n_rows, tally.n_learned = 3, 2
     assert closing_words(tally) == "3 read, 2 learned"
     tally.n_bad = 1
-    tally.add(Prediction({}, -1.25))
-    assert closing_words(tally) == "3 read, 2 learned, 1 bad; mean score -1.25 nats a row"
+    tally.add(Prediction({}, 1.25))
+    words = "3 read, 2 learned, 1 bad; mean log score 1.25 nats a row (lower is better)"
+    assert closing_words(tally) == words
 
 
 def test_classes_are_counted_that_were_wrong() -> None:
     tally = Tally()
     assert tally.error_rate is tally.recent_error_rate is None
     for k in range(2000):
-        tally.add(Prediction({}, -1.0, is_right=k >= 1500))
+        tally.add(Prediction({}, 1.0, is_right=k >= 1500))
     assert (tally.error_rate, tally.recent_error_rate) == (0.75, 0.5)
-    assert closing_words(tally).endswith("mean score -1.00 nats a row, 75.0 % wrong")
+    words = "mean log score 1.00 nats a row (lower is better), 75.0 % wrong"
+    assert closing_words(tally).endswith(words)
 
 
 # Remembered.
