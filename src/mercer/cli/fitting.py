@@ -343,6 +343,8 @@ def constant_columns(table: TrainingTable) -> str:
     if not len(names):
         return ""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    if (np.abs(table.X[0, np.isin(features, names)]) > 2.0**53).any():
+        more += " (of such long numbers 15 digits count; as names of rows --id keeps all)"
     return f"constant, so without effect: {', '.join(map(quoted, names[:5]))}{more}"
 
 

@@ -623,10 +623,10 @@ def _input_facts(
     if code.kind in ("levels", "frequency", "boolean"):
         words = as_levels(column)[~is_missing].tolist()
         common = Counter(words).most_common(_N_BARS)
-        shown = ", ".join(
-            f"{printable(str(level))} {100 * n / max(len(words), 1):.0f} %"
-            for level, n in common[:3]
-        )
+        shares = [100 * n / max(len(words), 1) for _, n in common[:3]]
+        names = [level if len(level) <= 24 else f"{level[:21]}..." for level, _ in common[:3]]
+        pairs = zip(map(printable, names), shares, strict=True)
+        shown = ", ".join(f"{name} {share:.0f} %" for name, share in pairs)
         kinds = {"levels": "text", "frequency": "text, by frequency", "boolean": "yes or no"}
         counts = tuple(n for _, n in common)
         return InputFacts(

@@ -34,6 +34,7 @@ FILL_IN = "use --missing impute, indicator or drop"
 REFIT = "fit the model with --missing impute, indicator or drop"
 #: Text with more levels than this is encoded by the frequency of the level.
 MAX_LEVELS = 50
+_FEW_LEVELS, _SENTENCE = 10, 4  # levels that need no word; words of a text that is no level
 CodeKind = Literal["number", "boolean", "date", "levels", "frequency"]
 #: What a date gives, and what it is called.
 DATE_PARTS = {
@@ -146,11 +147,13 @@ class ColumnCode:
     def note(self) -> str | None:
         """Say in one line what may surprise; None: nothing does."""
         column = f"column {quoted(self.name)}"
-        if self.kind == "frequency":
-            return (
-                f"{column}: {len(self.levels)} levels of text (more than {MAX_LEVELS}), encoded by "
-                "their frequency in training"
-            )
+        if len(self.levels) > _FEW_LEVELS:
+            how = ", an input each"
+            if self.kind == "frequency":
+                how = f" (more than {MAX_LEVELS}), encoded by their frequency in training"
+            if sum(len(level.split()) for level in self.levels) >= _SENTENCE * len(self.levels):
+                how += "; free text is not read, only told apart: better left out"
+            return f"{column}: {len(self.levels)} levels of text{how}"
         if self.kind == "date":
             assert self.written is not None
             words = self._part_words()
@@ -524,12 +527,10 @@ def fit_encoder(
 ) -> Encoder:
     """Learn how the columns of a training table, inputs only, become numbers.
 
-    A missing value is an error, or its row is dropped, or the median of its column (of text and
-    booleans the commonest value) takes its place; with "indicator", one more column says where.
-    `dates` says what dates begin with whose column
-    does not say it. `like` is the encoder of the whole table of which these are some rows: how its
-    columns are written holds here, and the day from which dates are counted. `counts` says how
-    often each row is there; once by default.
+    `missing` and `dates` are those of `TableEncoder`; or the rows of missing values are dropped.
+    `like` is the encoder of the whole table of which these are some rows: how its columns are
+    written holds here, and the day from which dates are counted. `counts` says how often each row
+    is there; once by default.
     """
     if missing not in get_args(Missing):
         known = ", ".join(get_args(Missing))

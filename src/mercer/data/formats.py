@@ -68,6 +68,7 @@ class CellFormat:
     convention: str = "english"
     order: str = ""  # "iso", "ymd", "dmy" or "mdy"; ISO dates are understood in any case
     has_zone: bool = False  # each date has a time zone, and is turned into UTC
+    has_parentheses: bool = False  # some numbers of training were in parentheses: negative ones
 
     def read(self, text: str) -> float:
         """Read a cell: the number, or days since 1970 with the time of day as a fraction.
@@ -122,7 +123,8 @@ class CellFormat:
             return f"dates ({_ORDERS[self.order]})"
         if self.unit == "%":
             return f"percent, read as numbers ({quoted(self.write(12.5))} is 12.5)"
-        return f"text read as numbers ({quoted(self.write(1234.5))} is 1234.5)"
+        more = f", '({self.write(1234.5)})' is -1234.5" if self.has_parentheses else ""
+        return f"text read as numbers ({quoted(self.write(1234.5))} is 1234.5{more})"
 
     def to_dict(self) -> dict[str, Any]:
         """Turn into plain Python types."""
@@ -131,6 +133,8 @@ class CellFormat:
     @classmethod
     def from_dict(cls, fields: Any) -> CellFormat:
         """Read back what `to_dict` gave; a `ModelFileError` where the fields are no format."""
+        if isinstance(fields, dict):  # older files do not have it
+            fields = {"has_parentheses": False, **fields}
         if not isinstance(fields, dict) or set(fields) != set(cls.__dataclass_fields__):
             raise ModelFileError("inconsistent encoding: a format has the wrong fields")
         texts = [fields[name] for name in ("kind", "unit", "convention", "order")]
@@ -143,7 +147,8 @@ class CellFormat:
             and fields["convention"] in (("english",) if is_date else tuple(_CONVENTIONS))
             and fields["order"] in (tuple(_ORDERS) if is_date else ("",))
             and isinstance(fields["has_zone"], bool)
-            and (is_date or not fields["has_zone"])
+            and isinstance(fields["has_parentheses"], bool)
+            and not fields["has_parentheses" if is_date else "has_zone"]
         ):
             raise ModelFileError("inconsistent encoding: a format does not fit together")
         return cls(**fields)
@@ -158,14 +163,8 @@ class CellFormat:
             moment = _ordered(text, self.order)
         if moment is None or (moment.tzinfo is not None) != self.has_zone:
             return None
-        return days_since_1970(moment)
-
-
-def days_since_1970(moment: datetime) -> float:
-    """Count days in UTC, the time of day as a fraction; without a zone, on the clock as it is."""
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return moment.timestamp() / 86400.0
+        # Without a zone days are those of the clock as it is.
+        return (moment if self.has_zone else moment.replace(tzinfo=UTC)).timestamp() / 86400.0
 
 
 @dataclass(frozen=True)
@@ -310,7 +309,8 @@ class NumberFinder:
             self._refuse_stray(unit, best)
         if "plain space" in has and not (has & {"comma", "point"} or unit):
             return None  # as likely the parts of a number that names something
-        return CellFormat("number", unit, self._choose(open_, unit))
+        convention, has_minus = self._choose(open_, unit), "parentheses" in has
+        return CellFormat("number", unit, convention, has_parentheses=has_minus)
 
     def _refuse_stray(self, unit: str, convention: str) -> NoReturn:
         """Refuse the first cell that is not as most are."""
@@ -362,11 +362,11 @@ def find_number_format(texts: Iterable[str | None]) -> CellFormat | None:
     return finder.find()
 
 
-def find_date_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellFormat | None:
-    """Say how the dates of a column are written; None where most cells are no dates.
+def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellFormat | None:
+    """Say how the numbers or the dates of a column of text are written; None where it is words.
 
     `dates` decides between day and month where the column does not. A `FormatError` where most
-    cells are dates and one is not, or where day and month cannot be told apart.
+    cells are numbers, or dates, and one is not, or where they may be read in two ways.
     """
     counts = Counter(text for text in texts if text is not None)
     n_cells = counts.total()
@@ -380,7 +380,7 @@ def find_date_format(texts: Iterable[str | None], dates: Dates = "auto") -> Cell
             raise FormatError(
                 cell, f"{quoted(cell)} has a year of two digits; write dates as 2024-12-31"
             )
-        return None
+        return find_number_format(counts.elements())
     for cell in counts:
         if cell not in moments and cell not in others:
             raise FormatError(
@@ -404,16 +404,6 @@ def find_date_format(texts: Iterable[str | None], dates: Dates = "auto") -> Cell
                 cell, f"{quoted(cell)} is no day of the calendar ({_ORDERS[ordered.order]})"
             )
     return ordered
-
-
-def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellFormat | None:
-    """Say how the numbers or the dates of a column of text are written; None where it is words.
-
-    A `FormatError` where most cells are numbers, or dates, and one is not, or where they may be
-    read in two ways.
-    """
-    texts = list(texts)
-    return find_date_format(texts, dates) or find_number_format(texts)
 
 
 def _iso_format(moments: dict[str, datetime]) -> CellFormat:

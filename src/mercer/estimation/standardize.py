@@ -144,7 +144,7 @@ def fit_in_parts(parts: Iterable[Array], method: object, names: tuple[str, ...])
     names_of = [each.name for each in fields(Standardizer)]
     columns = (np.concatenate([getattr(one, name) for one in learned]) for name in names_of)
     found = Standardizer(*columns)
-    _warn_constant(found.scale == 0.0, names)
+    _warn_constant(found.scale == 0.0, names, found.centre)
     return found
 
 
@@ -238,7 +238,7 @@ def _check_range(too_large: NDArray[np.bool_], names: tuple[str, ...]) -> None:
         raise DataError(f"column {name!r}: its values are too large to compute with; rescale it")
 
 
-def _warn_constant(is_constant: NDArray[np.bool_], names: tuple[str, ...]) -> None:
+def _warn_constant(is_constant: NDArray[np.bool_], names: tuple[str, ...], values: Array) -> None:
     if not is_constant.any():
         return
     if is_constant.all():
@@ -246,6 +246,8 @@ def _warn_constant(is_constant: NDArray[np.bool_], names: tuple[str, ...]) -> No
     else:
         listed = ", ".join(repr(names[j]) for j in np.flatnonzero(is_constant)[:5])
         message = f"constant columns say nothing and are ignored: {listed}"
+    if any(np.abs(values[is_constant]) > 2.0**53):
+        message += " (of such long numbers 15 digits count)"
     warn_user(message, MercerWarning)
 
 
@@ -273,11 +275,9 @@ def scale_target(
 ) -> TargetScale:
     """Learn mean and standard deviation of finite targets, with a warning if all are the same.
 
-    Of several outputs (n, q) those of each.
-
-    Robust: median and interquartile range, as that of a normal law, unless that is 0. Standardised
-    targets are cut at ``farthest``. ``n_others`` rows have targets that are not looked at. A
-    `DataError` if the targets are too large to compute with.
+    Of several outputs (n, q) those of each. Robust: median and interquartile range, as that of a
+    normal law, unless that is 0. Standardised targets are cut at ``farthest``. ``n_others`` rows
+    have targets that are not looked at. A `DataError` if targets are too large to compute with.
     """
     if y.ndim > 1:
         each = [scale_target(column, n_others=n_others) for column in y.T]

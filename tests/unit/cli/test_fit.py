@@ -265,7 +265,7 @@ def test_numbers_and_dates_as_people_write_them(run, tmp_path: Path) -> None:
         "column 'day': dates (day/month/year), as month, day of week (Monday is 1), days since "
         "2024-01-01",
         "column 'rate': percent, read as numbers ('12.5%' is 12.5)",
-        "column 'price': text read as numbers ('$1,234.5' is 1234.5)",
+        "column 'price': text read as numbers ('$1,234.5' is 1234.5, '($1,234.5)' is -1234.5)",
     ]
     _, inspected, _ = run("inspect", model)
     for words in (said, inspected, html.unescape(report.read_text())):

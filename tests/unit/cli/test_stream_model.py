@@ -181,8 +181,9 @@ def test_no_usable_row_and_dates_are_refused() -> None:
 def test_what_is_said_of_text() -> None:
     rows = rows_of(*[(f"t{k}",) for k in range(12)])
     encoder = learn_encoder(parser_of("k"), rows, "a pipe")
-    assert "another text in each" in encoding_notes(encoder, 12)[0]
-    assert encoding_notes(encoder, 13) == []
+    known = "column 'k': 12 levels of text, an input each"
+    assert encoding_notes(encoder, 13) == [known]
+    assert "another text in each" in encoding_notes(encoder, 12)[1]
     with pytest.raises(DataError, match="--warmup above 0"):
         refuse_text(encoder, "a pipe")
 

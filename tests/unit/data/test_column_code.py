@@ -40,6 +40,15 @@ def test_frequencies_of_many_levels() -> None:
     np.testing.assert_allclose(X, [[0.5], [0.01], [0]])
 
 
+def test_many_levels_and_free_text_are_said() -> None:
+    assert fit_code(texts(*"abcdefghij"), has_fill=False).note() is None
+    words = fit_code(texts(*"abcdefghijk"), has_fill=False).note()
+    assert words == "column 'x': 11 levels of text, an input each"
+    for n in (24, 60):
+        free = fit_code(texts(*(f"it broke after day {k}" for k in range(n))), has_fill=False)
+        assert str(free.note()).endswith("free text is not read, only told apart: better left out")
+
+
 def test_what_takes_the_place_of_a_missing_value() -> None:
     assert fit_code(texts("a", "b", "b", None), has_fill=True).fill == "b"
     number = Column("x", np.array([1.0, 5.0, np.nan, 2.0]), "number")

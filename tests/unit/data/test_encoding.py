@@ -169,7 +169,7 @@ def test_d4_dates_and_numbers_as_people_write_them(path: Path) -> None:
         "column 'seen': dates (ISO 8601), as day of week (Monday is 1), hour, days since "
         "2024-01-01",
         "column 'rate': percent, read as numbers ('12.5%' is 12.5)",
-        "column 'price': text read as numbers ('$1,234.5' is 1234.5)",
+        "column 'price': text read as numbers ('$1,234.5' is 1234.5, '($1,234.5)' is -1234.5)",
         "column 'n': text read as numbers ('1,234.5' is 1234.5)",
     )
     assert Encoder.from_dict(json.loads(json.dumps(encoder.to_dict()))) == encoder

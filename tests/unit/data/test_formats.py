@@ -197,6 +197,7 @@ def test_new_cells_are_read_as_in_training_or_refused() -> None:
         {"order": "dmy"},
         {"has_zone": 1},
         {"has_zone": True},
+        {"has_parentheses": 1},
         {"more": 1},
     ],
 )
@@ -205,3 +206,11 @@ def test_f8_fields_that_do_not_fit(change: dict[str, object]) -> None:
         CellFormat.from_dict(CellFormat("number", "$").to_dict() | change)
     with pytest.raises(ModelFileError, match="inconsistent encoding"):
         CellFormat.from_dict([])
+
+
+def test_older_files_do_not_say_of_parentheses() -> None:
+    fields = CellFormat("number", "$").to_dict()
+    del fields["has_parentheses"]
+    assert CellFormat.from_dict(fields) == CellFormat("number", "$")
+    with pytest.raises(ModelFileError, match="inconsistent encoding"):
+        CellFormat.from_dict(CellFormat("date", order="iso", has_parentheses=True).to_dict())

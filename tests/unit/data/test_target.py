@@ -140,7 +140,7 @@ def test_money_is_a_number(path: Path) -> None:
     assert target.values.tolist() == [1234.5, 2.0, -3.25]
     assert target.reason == (
         "target 'y': numbers with a fraction, so regression (text read as numbers ('$1,234.5' is "
-        "1234.5))"
+        "1234.5, '($1,234.5)' is -1234.5))"
     )
     new = read_target(table(path, "$7"), "y", allow_one_class=True, written=target.written)
     assert new.values.tolist() == [7.0]

@@ -74,6 +74,13 @@ def test_constant_columns_become_0_with_a_warning(method: object) -> None:
     assert np.ptp(Z[:, 0]) > 0.0
 
 
+def test_long_numbers_are_constant_in_the_digits_kept() -> None:
+    X = inputs()
+    X[:, 1] = np.arange(len(X)) + 2**62
+    with pytest.warns(MercerWarning, match="'b' .of such long numbers 15 digits count"):
+        fit_standardizer(X, "std", NAMES)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_input_is_left_alone(method: object) -> None:
     X = inputs()
