@@ -1,6 +1,6 @@
 """Reading tables of cells with exact row numbers: CSV, JSON lines, spreadsheets.
 
-CSV may have semicolons or tabs, and text may be packed by gzip or zstd. Whatever the file is, a
+CSV may have semicolons, tabs or |, and text may be packed by gzip or zstd. Whatever the file is, a
 cell becomes the text that CSV would have there, so that all are understood in the same way.
 """
 
@@ -35,7 +35,7 @@ MAX_LINE = 2**24
 MAX_TEXT = 2**33
 #: Cells that are held as text before they are turned into numbers.
 BLOCK_CELLS = 2**17
-DELIMITERS = ",;\t"
+DELIMITERS = ",;\t|"
 ZIP = b"PK\x03\x04"  # how a spreadsheet begins
 #: First bytes of what gzip and zstd pack.
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -60,11 +60,10 @@ def read_csv(
 
     CSV and JSON lines are UTF-8, or in the `encoding` that is named, or in what a byte-order mark
     says. CSV has a header line and is separated by commas, semicolons (then a comma may be the
-    decimal point) or tabs, whichever splits the header into the most names. JSON lines are an
+    decimal point), tabs or |, whichever splits the header into the most names. JSON lines are an
     object a row; a key that a row lacks is a missing cell. Of a spreadsheet the first visible
-    sheet is read, or the one named. Blank lines are skipped. Columns in `as_text` are text
-    whatever they look like, such as identifiers; so is the `target` if a whole number in it has
-    leading zeros. Messages call the file `name`.
+    sheet is read, or the one named. Blank lines are skipped. `as_text` and `target` are those of
+    `mercer.data.tables.read_frame`. Messages call the file `name`.
     """
     source, held = name or str(path), frozenset[str]()
     while True:
@@ -371,8 +370,8 @@ def _csv_records(file: Path, skipped: list[str], lines: Iterator[str]) -> Iterat
     except csv.Error as error:
         raise DataError(
             f"{printable(str(file))}, line {start}: {error}; look for a quotation mark that is "
-            "not closed, or for cells that something other than a comma, a semicolon or a tab "
-            "separates; JSON lines and Parquet take longer cells"
+            "not closed, or for cells that something other than a comma, a semicolon, a tab or "
+            "| separates; JSON lines and Parquet take longer cells"
         ) from None
 
 

@@ -183,6 +183,8 @@ class Frame:
 
     def _some_names(self) -> str:
         names = ", ".join(quoted(name) for name in self.names[:10])
+        if len(self.names) == 1:
+            return f"{names} alone: a comma, a semicolon, a tab or | separates cells"
         return names + (", ..." if len(self.names) > 10 else "")
 
 

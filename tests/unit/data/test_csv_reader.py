@@ -43,7 +43,7 @@ def test_columns_and_their_kinds(path: Path) -> None:
     assert frame.origin.line[0] == 2
 
 
-@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
 def test_delimiters(path: Path, mark: str) -> None:
     frame = read(path, mark.join("abc") + "\n" + mark.join("123") + "\n")
     assert [column.values[0] for column in frame.columns] == [1.0, 2.0, 3.0]

@@ -36,6 +36,8 @@ def test_d5_unknown_column_names_the_nearest() -> None:
         make_frame().column("gluc")
     with pytest.raises(DataError, match=r"'zzz'; the columns are 'glu', 'city'$"):
         make_frame().without(["zzz"])
+    with pytest.raises(DataError, match=r"are 'glu:city' alone: a comma, .* separates cells$"):
+        Frame.of_header(["glu:city"], "memory").column("y")
 
 
 def test_d5_duplicate_names() -> None:
