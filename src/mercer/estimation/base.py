@@ -195,8 +195,7 @@ class KernelEstimator(AnyEstimator):
         Explanation
             ``contributions`` (n, d), of the columns of a frame that was encoded, which of each row
             add up to ``prediction - baseline``, their 90 % posterior intervals ``lower`` and
-            ``upper``, their Monte Carlo ``errors``;
-            ``table(row)`` prints.
+            ``upper``, their Monte Carlo ``errors``; ``table(row)`` prints.
 
         Raises
         ------
@@ -417,9 +416,15 @@ class KernelEstimator(AnyEstimator):
 
     def _checked_rows(self, X: Any, *y: Any, reset: bool = True, **how: Any) -> Any:
         """Check rows as scikit-learn does; what was encoded has columns that only it names."""
-        refuse_times(X, "X")
         if reset or not hasattr(self, "encoder_"):
-            return validate_data(self, X, *y, reset=reset, **how)
+            try:
+                refuse_times(X, "X")
+                return validate_data(self, X, *y, reset=reset, **how)
+            except ValueError as error:
+                if reset or not hasattr(X, "columns") or "NaN" in str(error):
+                    raise
+                words = "the last step of a pipeline takes pipeline[:-1].transform(X)"
+                raise DataError(f"{str(error).strip()}\n{words}") from error
         checked = check_X_y(X, *y, **how) if y else check_array(X, **how)
         d, known = (checked[0] if y else checked).shape[1], len(self.encoder_.encoding_.sources)
         if d != known:
@@ -483,8 +488,7 @@ class KernelEstimator(AnyEstimator):
 
     def _standardized(self, X: ArrayLike) -> NDArray[np.float64]:
         """Check new rows and standardise them as the training rows were."""
-        Z: NDArray[np.float64] = self.standardizer_.transform(self._new_rows(X))
-        return Z
+        return np.asarray(self.standardizer_.transform(self._new_rows(X)))
 
 
 # What cannot be learned from, named by its place.
@@ -526,10 +530,8 @@ def refuse_times(values: Any, name: str) -> None:
     found = getattr(values, "dtypes", getattr(values, "dtype", None))
     for dtype in found if isinstance(found, Iterable) else [found]:
         if getattr(dtype, "kind", "") in ("m", "M") or str(dtype).startswith(("Dur", "Date")):
-            raise DataError(
-                f"Input {name} holds {dtype}, whose numbers depend on the unit: turn it into "
-                "numbers first"
-            )
+            words = f"Input {name} holds {dtype}, whose numbers depend on the unit"
+            raise DataError(f"{words}: turn it into numbers first")
 
 
 def refuse_missing(y: Any) -> None:

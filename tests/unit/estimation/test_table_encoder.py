@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import warnings
 from decimal import Decimal
 from pathlib import Path
@@ -151,6 +152,18 @@ def test_in_pipelines() -> None:
     assert some.fit_transform(TABLE).shape == (N, 2)
     frame = TableEncoder("impute").set_output(transform="pandas").fit_transform(TABLE)
     assert "city=Ulm" in frame.columns
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_the_last_step_of_a_pipeline_says_what_it_takes(tmp_path: Path) -> None:
+    pipe = make_pipeline(TableEncoder("impute"), clone(CLASSIFIERS[0])).fit(TABLE, LABELS)
+    last = "the last step of a pipeline takes pipeline[:-1].transform(X)"
+    for X, what in ((TABLE, "holds datetime"), (TABLE[["city"]], "could not convert string")):
+        with pytest.raises(DataError, match=f"{what}.*\n{re.escape(last)}"):
+            pipe[-1].predict(X)
+        with pytest.raises(DataError, match=re.escape(last)):
+            pipe[-1].report(tmp_path / "r.html", X, LABELS)
+    assert len(pipe[-1].predict(pipe[:-1].transform(TABLE))) == N
 
 
 def fitted(model: Any, X: Any = None, **given: Any) -> Any:
