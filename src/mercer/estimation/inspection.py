@@ -405,8 +405,7 @@ def values_of(
 ) -> tuple[Values, ...]:
     """Choose the values on the axis of an input; of dates, those of each part.
 
-    A column that says where the input is missing follows: it is 0 on a curve, and of levels
-    "missing" is one more.
+    A column that says where it is missing is 0 on a curve; of levels "missing" is one more.
     """
     if len(columns) > 1 and feature_names[columns[-1]] == f"{name} (missing)":
         gap = columns[-1]
@@ -425,6 +424,9 @@ def values_of(
             with_gap.append(Values(each.name, np.append(each.columns, gap), points, labels))
         return tuple(with_gap)
     if len(columns) == 1:
+        level = feature_names[columns[0]].removeprefix(name).removeprefix("=")
+        if level == " (frequency)":
+            name, level = f"{name} (share of rows)", ""
         x = X[:, columns[0]]
         own = known = np.unique(x)
         if len(own) > _N_VALUES:
@@ -434,7 +436,6 @@ def values_of(
                 known = np.unique(np.quantile(own, shares))
         words: tuple[str, ...] = ()
         if len(own) == 2:  # no line between them
-            level = feature_names[columns[0]].removeprefix(name).removeprefix("=")
             written = (tuple(f"{value:.{n}g}" for value in known) for n in range(6, 18))
             words = (f"not {level}", level) if level else next(w for w in written if w[0] != w[1])
         return (Values(name, columns, known[:, np.newaxis], words),)
@@ -460,9 +461,8 @@ def effects_of(
 ) -> Effects:
     """Vary the first ten inputs in an order, each in some rows of X (n, d).
 
-    Of two classes the probability of the second is shown, of several that of the first five by
-    their mean probability. Of a date it is the part whose curve has the widest range, or ten panels
-    of ``all_parts``.
+    Of two classes the probability of the second is shown, of several those of the five likeliest.
+    Of a date the part with the widest curve is drawn, or ten panels of ``all_parts``.
     """
     from mercer.random import stream
 

@@ -193,3 +193,11 @@ def test_where_an_input_is_missing_is_no_curve_of_its_own():
     assert smoker.columns.tolist() == [2, 3]
     unknown = np.ones((3, 2))
     assert values_of("age", np.array([0, 1]), unknown, names) == ()
+
+
+def test_the_axis_of_frequencies_says_what_it_is() -> None:
+    rows = np.array([[0.25], [0.5], [0.125], [0.125]])
+    for part in (rows, rows[:2]):
+        (town,) = values_of("town", np.array([0]), part, ["town (frequency)"])
+        assert town.name == "town (share of rows)"
+        assert town.labels in ((), ("0.25", "0.5"))
