@@ -14,6 +14,7 @@ from mercer.data.tables import read_frame
 from mercer.errors import ModelFileError
 from mercer.models import SavedModel
 from mercer.posterior.container import is_container, read_container
+from mercer.posterior.evaluation import is_warning
 
 _HOLDS_ROWS = (
     "yes: the standardised training rows and their labels can be read out of it, so share it only "
@@ -147,16 +148,15 @@ def _model(path: Path, saved: SavedModel, session: Session) -> None:
     name = str(manifest["estimator"])
     classes = [str(label) for label in getattr(estimator, "classes_", ())]
     inputs = list(estimator.feature_labels_)
-    session.say(
-        "kind", f"model, format {manifest['format']}, written by mercer {manifest['mercer']}"
-    )
+    made_by = f"format {manifest['format']}, written by mercer {manifest['mercer']}"
+    session.say("kind", f"model, {made_by}")
     session.say("size", f"{size / 2**20:.2f} MB")
     session.say("estimator", f"{name}({_settings(estimator)})")
     if saved.table is not None:
         made = saved.table.provenance
         session.say("data", f"{made.source}, target {made.target!r}: {made.n_rows} rows")
         for note in made.notes:
-            session.say("", note)
+            session.say("warning" if is_warning(note) else "", note)
         session.say("made", f"{made.created} in {made.seconds:.1f} s, seed {made.seed}")
         session.say("command", made.command)
         session.say("versions", ", ".join(f"{name} {version}" for name, version in made.versions))

@@ -26,7 +26,7 @@ from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
 from mercer.estimation.tasks import REGRESSION, task_of
 from mercer.models import MODELS, ModelEntry
-from mercer.posterior.evaluation import AnyEvaluation, Evaluation, Provenance, standing
+from mercer.posterior.evaluation import AnyEvaluation, Evaluation, Provenance, is_warning, standing
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
@@ -385,7 +385,7 @@ def say_fitted(fitted: Fitted, session: Session) -> None:
     if weights := getattr(estimator, "weights_", {}):
         session.say("weights", ", ".join(f"{each} {w:.3g}" for each, w in weights.items()))
     for note in estimator.notes_:
-        session.say("", note)
+        (session.note if is_warning(note) else session.say)("warning" * is_warning(note), note)
     worst = estimator.diagnostics_.worst_warning
     pairs = [("warning", worst)] if worst else diagnosed(estimator.diagnostics_)
     say = session.note if worst else session.say

@@ -330,6 +330,11 @@ class Provenance:
     versions: tuple[tuple[str, str], ...]  # package, version
 
 
+def is_warning(note: str) -> bool:
+    """Whether a note says that chains had no time to come to the posterior."""
+    return "during warm-up" in note
+
+
 # Where a model stands beside its baselines, said cautiously.
 
 COMPARED: Final = {

@@ -9,7 +9,7 @@ import numpy as np
 from mercer import plot
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
-from mercer.posterior.evaluation import Provenance
+from mercer.posterior.evaluation import Provenance, is_warning
 from mercer.report.section import (
     Cell,
     Figure,
@@ -38,24 +38,23 @@ def fit_section(
     classes = [str(label) for label in getattr(estimator, "classes_", ())]
     told = [("Classes", listing(classes))] if classes else []
     posterior = ("Posterior", sampled)
-    facts = [*told, posterior]
-    text = description
+    title = "What was fitted on what"
     if provenance is None:
-        text = (*description, _UNKNOWN)
-    else:
-        inputs = f"{provenance.n_inputs}: {listing(provenance.input_names, most=20)}"
-        facts = [
-            ("Data", provenance.source),
-            ("Target", provenance.target),
-            *told,
-            ("Rows", count(provenance.n_rows)),
-            ("Inputs", inputs),
-            posterior,
-            ("Fitted", f"{provenance.created}, in {duration(provenance.seconds)}"),
-        ]
-        facts += [("Notes" if i == 0 else "", note) for i, note in enumerate(provenance.notes)]
-    table = _pairs("The fit at a glance.", facts)
-    return Section("fit", "What was fitted on what", text, tables=(table,))
+        table = _pairs("The fit at a glance.", [*told, posterior])
+        return Section("fit", title, (*description, _UNKNOWN), tables=(table,))
+    facts = [
+        ("Data", provenance.source),
+        ("Target", provenance.target),
+        *told,
+        ("Rows", count(provenance.n_rows)),
+        ("Inputs", f"{provenance.n_inputs}: {listing(provenance.input_names, most=20)}"),
+        posterior,
+        ("Fitted", f"{provenance.created}, in {duration(provenance.seconds)}"),
+    ]
+    notes = [note for note in provenance.notes if not is_warning(note)]
+    facts += [("Notes" if i == 0 else "", note) for i, note in enumerate(notes)]
+    table, warnings = _pairs("The fit at a glance.", facts), filter(is_warning, provenance.notes)
+    return Section("fit", title, description, tables=(table,), warnings=tuple(warnings))
 
 
 def _chains_words(draws: Draws) -> str:

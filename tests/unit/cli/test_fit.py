@@ -298,6 +298,9 @@ def test_scored_fits_cut_short_are_said(
     assert code == 0
     said_so = f"max_seconds cut {words} short"
     assert f"warning   {said_so}" in err
+    cut = "warning   stopped by max_seconds during warm-up"
+    assert cut in err
+    assert cut in run("inspect", model)[1]
     page = html.unescape(report.read_text())
     assert f"; {said_so})" in page
     assert run("report", model, table, "--out", later)[0] == 0  # the file has no max_seconds

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mercer.report.chains import fit_section, reproduce_section
 from support.fake_estimator import fake_estimator, provenance
 
@@ -17,6 +19,14 @@ def test_the_first_section_says_what_was_fitted_on_what():
     assert pairs["Fitted"] == "2025-11-20, in 14.2\u00a0s"
     assert pairs["Notes"].startswith("Target “diabetic”")
     assert pairs[""] == "Inputs are standardised by mean and standard deviation."
+
+
+def test_chains_that_had_no_time_to_settle_are_a_warning():
+    cut = "stopped by max_seconds during warm-up: one draw from each chain"
+    section = fit_section(fake_estimator(), (), replace(provenance(), notes=("a note", cut)))
+    assert section.warnings == (cut,)
+    pairs = _pairs(section)
+    assert pairs[-1] == ("Notes", "a note")
 
 
 def test_the_last_section_has_command_seed_settings_and_versions():
