@@ -269,7 +269,9 @@ def fit_final(plan: Plan, session: Session) -> Fitted:
             # What `constant_columns` has said.
             warnings.filterwarnings("ignore", "(all columns are|constant columns)")
             groups = fit_groups(estimator, table.groups)
-            estimator.fit(table.X, _native(table.labels), **groups)
+            labels = table.labels  # files keep text of fixed width as such
+            labels = labels.astype(str) if labels.dtype == object else labels
+            estimator.fit(table.X, labels, **groups)
     except RowsError as error:
         raise about_file(error, table) from error
     except (MercerError, TimeoutError):
@@ -321,11 +323,6 @@ def refuse_unconverged(fitted: Fitted) -> None:
 def about_file(error: RowsError, table: TrainingTable) -> DataError:
     """Return an error about rows of an array as one about rows of the user's file."""
     return DataError(f"{printable(table.source)}: {table.names.listed(error.rows)}{error.words}")
-
-
-def _native(labels: Any) -> Any:
-    """Labels of text as fixed-width strings, which model files keep as such."""
-    return labels.astype(str) if labels.dtype == object else labels
 
 
 def constant_columns(table: TrainingTable) -> str:

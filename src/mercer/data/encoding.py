@@ -180,7 +180,7 @@ class ColumnCode:
             raise ModelFileError("inconsistent encoding: a column has the wrong fields")
         written = None if fields["written"] is None else CellFormat.from_dict(fields["written"])
         levels, frequencies = fields["levels"], fields["frequencies"]
-        is_text = fields["kind"] in ("levels", "frequency")
+        is_text, fill = fields["kind"] in ("levels", "frequency"), fields["fill"]
         if not (
             isinstance(fields["name"], str)
             and fields["kind"] in ("number", "boolean", "date", "levels", "frequency")
@@ -191,10 +191,10 @@ class ColumnCode:
             and bool(levels) == is_text
             and len(frequencies) == (len(levels) if fields["kind"] == "frequency" else 0)
             and all(_is_number(share) and 0 < share <= 1 for share in frequencies)
-            and _is_fill(fields["fill"], is_text)
+            and (fill is None or (isinstance(fill, str) if is_text else _is_number(fill)))
             and _is_date_code(fields, written)
             and isinstance(fields["has_indicator"], bool)
-            and (fields["fill"] is not None or not fields["has_indicator"])
+            and (fill is not None or not fields["has_indicator"])
         ):
             raise ModelFileError("inconsistent encoding: a column does not fit together")
         tuples = {name: tuple(fields[name]) for name in ("levels", "frequencies", "parts")}
@@ -317,10 +317,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_fill(fill: Any, is_text: bool) -> bool:
-    return fill is None or (isinstance(fill, str) if is_text else _is_number(fill))
-
-
 Missing = Literal["error", "drop", "impute", "indicator"]
 _FILLING = ("impute", "indicator")
 
@@ -438,12 +434,14 @@ class Encoder:
 
     def notes_of_unseen(self, unseen: Mapping[str, tuple[int, str]]) -> list[str]:
         """Say, by column, how many rows hold a level that was not in training, and the first."""
-        return [
-            f"column {quoted(code.name)}: {unseen[code.name][0]} rows hold a level that was not in "
-            f"training ({quoted(unseen[code.name][1])}), encoded as {code.coding_of_unseen}"
-            for code in self.codes
-            if code.name in unseen
-        ]
+        notes = []
+        for code in self.codes:
+            n, first = unseen.get(code.name, (0, ""))
+            rows = "1 row holds" if n == 1 else f"{n} rows hold"
+            words = f"{rows} a level that was not in training ({quoted(first)}), encoded as"
+            if n:
+                notes.append(f"column {quoted(code.name)}: {words} {code.coding_of_unseen}")
+        return notes
 
     def to_dict(self) -> dict[str, Any]:
         """Turn into plain Python types, for a model file."""

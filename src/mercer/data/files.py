@@ -56,6 +56,14 @@ def place(file: str, row: int, line: int = 0, column: str | None = None) -> str:
     return words
 
 
+def stray_words(cell: str, kind: str) -> str:
+    """Say that one cell is not what the others of its column are, and what to do about it."""
+    return (
+        f"{quoted(cell)} is not {kind} of the column are; correct it, or, if it stands for a "
+        f"missing value, empty it or learn with --null-values {quoted(cell)}"
+    )
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """Say which of the names is nearest: "; did you mean 'bmi'?", or nothing."""
     by_lower = {other.lower(): other for other in names}

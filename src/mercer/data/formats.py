@@ -18,7 +18,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data.files import quoted
+from mercer.data.files import quoted, stray_words
 from mercer.errors import ModelFileError
 
 #: What the user says of dates whose column does not tell day from month.
@@ -316,9 +316,8 @@ class NumberFinder:
         """Refuse the first cell that is not as most are."""
         example = quoted(self._first[unit])
         if self._stray:
-            words = f"{quoted(self._stray)} is not a number, but {example} and most other cells of "
-            words += "the column are; correct it, or empty the cell if it stands for a missing "
-            raise FormatError(self._stray, words + "value")
+            words = stray_words(self._stray, f"a number, but {example} and most other cells")
+            raise FormatError(self._stray, words)
         if len(self._units) > 1:
             other = next(name for name in self._first if name != unit)
             cell = self._first[other]
@@ -383,11 +382,7 @@ def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellForma
         return find_number_format(counts.elements())
     for cell in counts:
         if cell not in moments and cell not in others:
-            raise FormatError(
-                cell,
-                f"{quoted(cell)} is not a date, but most other cells of the column are; correct "
-                "it, or empty the cell if it stands for a missing value",
-            )
+            raise FormatError(cell, stray_words(cell, "a date, but most other cells"))
     if moments and others:
         cell = next(iter(others))
         raise FormatError(

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data.files import nearest, place, printable, quoted
+from mercer.data.files import nearest, place, printable, quoted, stray_words
 from mercer.errors import DataError
 
 Kind = Literal["number", "text", "boolean", "date", "other"]
@@ -129,13 +129,7 @@ class Frame:
         return tuple(column.name for column in self.columns)
 
     def column(self, name: str) -> Column:
-        """Find a column by its name.
-
-        Raises
-        ------
-        DataError
-            There is none of that name; the nearest is named.
-        """
+        """Find a column by its name; a `DataError` names the nearest where there is none."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -147,10 +141,7 @@ class Frame:
     def named(self, entries: Iterable[str]) -> list[str]:
         """Find columns by entries that are a name, or several separated by commas.
 
-        Raises
-        ------
-        DataError
-            One of them is not there; the nearest is named.
+        A `DataError` names the nearest where one is not there.
         """
         found: list[str] = []
         for entry in entries:
@@ -159,13 +150,7 @@ class Frame:
         return found
 
     def without(self, names: Iterable[str]) -> Frame:
-        """Leave out the named columns.
-
-        Raises
-        ------
-        DataError
-            One of them is not there; the nearest is named.
-        """
+        """Leave out the named columns; a `DataError` names the nearest where one is not there."""
         left_out = {self.column(name).name for name in names}
         kept = tuple(column for column in self.columns if column.name not in left_out)
         return Frame(kept, self.source, self.origin)
@@ -391,10 +376,8 @@ def stray_text(column: Column) -> tuple[int, str] | None:
     if not strays or 2 * len(strays) >= len(present):
         return None
     n_others = len(present) - len(strays)
-    return strays[0], (
-        f"{quoted(column.values[strays[0]])} is not a number, but {n_others} other cells of the "
-        "column are; correct it, or empty the cell if it stands for a missing value"
-    )
+    words = stray_words(column.values[strays[0]], f"a number, but {n_others} other cells")
+    return strays[0], words
 
 
 def _is_date(text: str) -> bool:

@@ -21,7 +21,6 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 from mercer.data.encoding import FILL_IN, LEAVE_OUT, REFIT, Encoder, Missing, fit_encoder
 from mercer.data.formats import Dates
 from mercer.data.frame import (
-    KEEP_WORDS,
     MISSING,
     Column,
     ColumnBuilder,
@@ -148,7 +147,7 @@ def _python_words() -> Iterator[None]:
         yield
     except DataError as error:
         words = str(error).replace(LEAVE_OUT, "leave the column out").replace(REFIT, FILL_IN)
-        words = words.replace(KEEP_WORDS, "mercer.TableEncoder(null_values=())")
+        words = re.sub(r"--null-values ('.*?')", r"mercer.TableEncoder(null_values=[\1])", words)
         words = words.replace("missing value (", "missing value, NaN or None (")
         words = re.sub(r"^(X, row \d+)", r"\1 (a position, the first is 0)", words)
         fill_in = (

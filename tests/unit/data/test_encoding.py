@@ -64,7 +64,7 @@ def test_levels_that_were_not_in_training(path: Path) -> None:
     assert encoded.notes == (
         "column 'city': 2 rows hold a level that was not in training ('Rom'), encoded as none of "
         "the levels",
-        "column 'sex': 1 rows hold a level that was not in training ('x'), encoded as halfway "
+        "column 'sex': 1 row holds a level that was not in training ('x'), encoded as halfway "
         "between the two, 'f' and 'm'",
     )
     np.testing.assert_array_equal(encoded.X[:, -1], [0.5, 0.0])

@@ -214,3 +214,10 @@ def test_older_files_do_not_say_of_parentheses() -> None:
     assert CellFormat.from_dict(fields) == CellFormat("number", "$")
     with pytest.raises(ModelFileError, match="inconsistent encoding"):
         CellFormat.from_dict(CellFormat("date", order="iso", has_parentheses=True).to_dict())
+
+
+def test_a_word_for_a_missing_value_among_numbers_or_dates_is_told_its_option() -> None:
+    for others in (("1,5 €", "2,5 €", "3,5 €"), ("2024-01-02", "2024-01-03", "2024-01-09")):
+        cell, words = refused("k. A.", *others)
+        assert cell == "k. A."
+        assert words.endswith("empty it or learn with --null-values 'k. A.'")

@@ -154,6 +154,14 @@ def test_in_pipelines() -> None:
     assert "city=Ulm" in frame.columns
 
 
+def test_a_word_for_a_missing_value_is_told_its_argument() -> None:
+    prices = [["1,5 €"], ["k. A."], ["2,5 €"]]
+    with pytest.raises(DataError, match=r"mercer.TableEncoder\(null_values=\['k. A.'\]\)"):
+        TableEncoder().fit(prices)
+    encoder = TableEncoder("impute", null_values=["k. A."])
+    assert encoder.fit_transform(prices).tolist() == [[1.5], [2.0], [2.5]]
+
+
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_the_last_step_of_a_pipeline_says_what_it_takes(tmp_path: Path) -> None:
     pipe = make_pipeline(TableEncoder("impute"), clone(CLASSIFIERS[0])).fit(TABLE, LABELS)
