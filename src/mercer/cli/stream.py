@@ -237,8 +237,7 @@ class Keeper:
 
     path: Path | None
     every: Interval
-    target: str
-    seed: int
+    plan: StreamPlan
     learner: Learner
     state: Callable[[], StreamState]  # of the stream, beside the model
     clock: Callable[[], float] = time.monotonic
@@ -280,13 +279,14 @@ class Keeper:
         provenance = make_provenance(
             self.learner.reporter.source,
             encoder.feature_names,
-            target=self.target,
+            target=self.plan.target,
             n_rows=int(model.n_rows_seen_),
-            seed=self.seed,
+            seed=self.plan.seed,
             seconds=self.clock() - self._started,
             notes=(*encoder.notes, "learned row by row"),
         )
-        table = TableModel(encoder, self.target, None, provenance)
+        id_column = self.plan.id_column
+        table = TableModel(encoder, self.plan.target, None, provenance, id_column=id_column)
         write_stream_model(self.path, model, table, self.state())
         self._n_written = self.learner.tally.n_rows
         self._last = self.clock()
@@ -367,6 +367,7 @@ def _begin(
         lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0,
         texts, fills_gaps=(plan.encoder or plan).missing in ("impute", "indicator"),
         null_values=plan.encoder.null_values if plan.encoder else null_words(options.null_values),
+        fitted_id=plan.id_column,
     )  # fmt: skip
     parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
     learner = Learner(
@@ -382,7 +383,7 @@ def _begin(
     stream: RowStream | SeriesStream = RowStream(learner, plan.state)
     if plan.n_lags:
         stream = SeriesStream(learner, plan.n_lags, plan.horizon, plan.state)
-    keeper = Keeper(options.save, options.save_every, plan.target, plan.seed, learner, stream.state)
+    keeper = Keeper(options.save, options.save_every, plan, learner, stream.state)
     output, facts = Output(stopping), Facts(learner)
     return _Loop(lines, parser, stream, output, keeper, panel, facts, stopping), first
 
@@ -405,7 +406,9 @@ class _Loop:
         """Answer the lines that were read already, then all others."""
         self._take(self.parser.rows(first))
         while not self.lines.is_over:
-            if self.lines.wait(self._seconds_left()):
+            times = (self.keeper.seconds_left, self.panel.seconds_left)
+            left = min((seconds for seconds in times if seconds is not None), default=None)
+            if self.lines.wait(left):  # or until something is to be done though no row comes
                 self._take(self.parser.rows(self.lines.read()))
             self._tick()
         tally, name = self.keeper.learner.tally, printable(self.lines.name)
@@ -472,11 +475,6 @@ class _Loop:
         self.stopping.check()
         self.keeper.tick()
         self.panel.tick(self.facts)
-
-    def _seconds_left(self) -> float | None:
-        """Seconds until something is to be done even if no row comes; None: nothing is."""
-        times = (self.keeper.seconds_left, self.panel.seconds_left)
-        return min((seconds for seconds in times if seconds is not None), default=None)
 
 
 def _finite(value: Any) -> Any:

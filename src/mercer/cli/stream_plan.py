@@ -626,6 +626,7 @@ class StreamPlan:
     encoder: Encoder | None = None
     state: StreamState | None = None
     missing: Missing = "error"
+    id_column: str | None = None
 
     @property
     def lag_names(self) -> tuple[str, ...]:
@@ -656,7 +657,7 @@ def plan_stream(options: StreamOptions, tell: Tell) -> StreamPlan:
     n_lags, horizon = options.lags or 0, options.horizon or 1
     return StreamPlan(
         predictor, options.target, n_lags, horizon, options.warmup, options.seed,
-        missing=options.missing or "error",
+        missing=options.missing or "error", id_column=options.id_column,
     )  # fmt: skip
 
 
@@ -769,7 +770,11 @@ def _loaded_plan(options: StreamOptions, path: Path, tell: Tell) -> StreamPlan:
         is_consistent = encoder.codes[: state.n_lags] == lag_codes
     except (IndexError, ValueError):
         is_consistent = False
-    plan = StreamPlan(predictor, target, state.n_lags, state.horizon, 0, seed, encoder, state)
+    known = None if saved.table is None else saved.table.id_column
+    plan = StreamPlan(
+        predictor, target, state.n_lags, state.horizon, 0, seed, encoder, state,
+        id_column=options.id_column or known,
+    )  # fmt: skip
     rows = [*state.waiting, *(x for _, x in state.later)]
     width = len(encoder.feature_names)
     if not is_consistent or any(x is not None and len(x) != width for x in rows):

@@ -119,7 +119,8 @@ class Wanted:
     was loaded, None all other columns. In a series the past of the target is an input, so that
     there need be no other. ``texts`` are columns that are text in a source with types. Where a
     model ``fills_gaps``, a JSON object may lack a key. ``null_values`` stand for a missing value;
-    cells of rows are empty then.
+    cells of rows are empty then. ``fitted_id`` names rows where there is such a column, unless
+    ``id_column`` does.
     """
 
     source: str
@@ -131,6 +132,7 @@ class Wanted:
     texts: tuple[str, ...] = ()
     fills_gaps: bool = False
     null_values: frozenset[str] = MISSING
+    fitted_id: str | None = None
 
     def __post_init__(self) -> None:
         if self.id_column == self.target:
@@ -313,6 +315,8 @@ class Parser:
         )
         cells = _cells(header.text, self._delimiter) or ("",)
         names = self._names = check_header(wanted.source, header.number, cells)
+        if wanted.id_column is None and wanted.fitted_id in names:
+            self._wanted = wanted = replace(wanted, id_column=wanted.fitted_id)
         is_index = names[0] == INDEX_COLUMNS[0] and names[0] not in (wanted.needed or wanted.drop)
         if is_index and wanted.id_column is None and names[0] != wanted.target:
             self._tell(f"column {quoted(names[0])}, which has no name: the names of the rows")
@@ -339,6 +343,9 @@ class Parser:
 
     def _read_json(self, text: str) -> tuple[tuple[str, ...], str | None, Id, bool]:
         fields, wanted = parse_object(text), self._wanted
+        if self._id is None and wanted.fitted_id in fields:
+            self._id = wanted.fitted_id
+            self._unused.add(self._id)
         names, is_own = set(fields), fields.keys() == {wanted.target, self._id}
         is_literal = names == _LITERALLY and names.isdisjoint(self.inputs)
         if not self._is_chosen and self._id is None and wanted.target in names:

@@ -141,6 +141,29 @@ def test_a_row_without_target_is_predicted_and_not_learned(stream, rows: Path) -
     assert known == [answer["prediction"] for answer in plain]
 
 
+@pytest.mark.parametrize("is_json", [True, False])
+def test_a_model_goes_on_with_the_column_that_names_rows(
+    stream, run, rows: Path, tmp_path: Path, is_json: bool
+) -> None:
+    saved = tmp_path / "m.mercer"
+    assert stream(part(rows, 0, 60), *COMMON, "--id", "name", "--save", saved)[0] == 0
+    table = [{**row, "y": None} for row in as_json_lines(rows)[60:70]]
+    late = {"name": "r61", "y": 0.5}
+    text = json_lines([*table, late])
+    if not is_json:
+        cells = [[str(row.get(key) or "") for key in table[0]] for row in (*table, late)]
+        text = "\n".join(",".join(each) for each in (list(table[0]), *cells))
+    code, answers, err = stream(text, "--load", saved)
+    assert code == 0, err
+    assert [answer["id"] for answer in answers] == [*(f"r{i}" for i in range(60, 70)), "r61"]
+    assert (answers[-1]["of_row"], answers[-1]["target"]) == (2, 0.5)
+    nameless = json_lines([{k: v for k, v in row.items() if k != "name"} for row in table])
+    assert "id" not in stream(nameless, "--load", saved)[1][0]
+    new = tmp_path / "new.csv"
+    new.write_text(part(rows, 0, 5))
+    assert run("predict", saved, new)[1].startswith("name,prediction")
+
+
 @pytest.mark.parametrize("names", [("name", "y"), ("id", "target")])
 @pytest.mark.parametrize("n_together", [1, 1024])
 def test_a_target_may_come_later(
