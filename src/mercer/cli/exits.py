@@ -118,7 +118,9 @@ def hush_output() -> None:
 
 def _code_and_words(error: BaseException) -> tuple[int, str]:
     if isinstance(error, click.ClickException):
-        return 2, error.format_message()
+        words = error.format_message()
+        is_lost = words == "Missing option '--target'."
+        return 2, words + " `mercer inspect DATA` lists the columns." * is_lost
     if isinstance(error, KeyboardInterrupt):
         number = _signal_number(error)
         return 128 + number, str(error) or f"stopped by {signal.Signals(number).name}"

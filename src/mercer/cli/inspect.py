@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from mercer.cli.options import TableOptions
 from mercer.cli.outputs import provenance_json
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, plain, plain_table, score_words
 from mercer.data.files import printable
+from mercer.data.formats import FormatError, find_format
 from mercer.data.tables import read_frame
 from mercer.errors import ModelFileError
 from mercer.models import SavedModel
@@ -38,13 +40,18 @@ def run(data: str, table: TableOptions, is_json: bool) -> None:
 def _columns(data: str, options: TableOptions, session: Session) -> None:
     frame = read_frame(data, encoding=options.encoding, null_values=options.null_values)
     shown = plain_table("column", "kind", "missing", n_text=2)
+    kinds: dict[str, str] = {}
     for column in frame.columns:
+        kinds[column.name] = column.kind
+        with suppress(FormatError):  # of a cell that `fit` refuses
+            if column.kind == "text" and (found := find_format(column.values)):
+                kinds[column.name] = found.kinds
         n_missing = int(column.is_missing.sum())
-        shown.add_row(printable(column.name), column.kind, str(n_missing or "-"))
+        shown.add_row(printable(column.name), kinds[column.name], str(n_missing or "-"))
     session.say("data", f"{frame.source}: {frame.n_rows} rows")
     session.show(shown)
     session.say("next", "--target COLUMN says which is to be predicted, and more of the others")
-    columns = [{"column": column.name, "kind": column.kind} for column in frame.columns]
+    columns = [{"column": name, "kind": kind} for name, kind in kinds.items()]
     session.give({"file": data, "kind": "table", "n_rows": frame.n_rows, "columns": columns})
 
 
@@ -113,9 +120,8 @@ def _inside(path: Path, session: Session) -> None:
 def _checkpoint(manifest: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     if manifest["kind"] == "run":
         options = manifest.get("options")
-        words = (
-            ", ".join(f"{k}={v}" for k, v in options.items()) if isinstance(options, dict) else ""
-        )
+        pairs = options.items() if isinstance(options, dict) else ()
+        words = ", ".join(f"{name}={value}" for name, value in pairs)
         return {
             "kind": "checkpoint: identity of a run",
             "mercer": str(manifest.get("version")),

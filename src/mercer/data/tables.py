@@ -44,6 +44,10 @@ FOREIGN = {
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
     b"%PDF": "a PDF document",
+    b"<!DOCTYPE": "a web page",
+    b"<html": "a web page",
+    b"\x80\x04\x95": "a pickle of Python",
+    b"\x80\x05\x95": "a pickle of Python",
 }
 
 
@@ -96,7 +100,6 @@ def read_frame(
 
     Examples
     --------
-    >>> from mercer.data.tables import read_frame
     >>> frame = read_frame("iris")
     >>> frame.n_rows, frame.names[-1]
     (150, 'target')
@@ -158,7 +161,7 @@ def _read_file(
 def refuse_foreign(path: Path, start: bytes) -> None:
     """Refuse a file whose first bytes are those of something else than a table, and say of what."""
     for mark, kind in FOREIGN.items():
-        if start.startswith(mark):
+        if start.upper().startswith(mark.upper()):
             raise DataError(f"{printable(str(path))}: is {kind}; save the table as CSV or Parquet")
 
 

@@ -102,6 +102,17 @@ def test_columns_are_listed_without_a_target(run, table: Path) -> None:
     assert found["columns"][2] == {"column": "label", "kind": "text"}
 
 
+def test_text_that_is_numbers_or_dates_is_said(run, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('when,paid,town,odd\n13.01.2024,"1,234.50 €",Ulm,2 %\n14.01.2024,5 €,,n.d.\n')
+    code, out, err = run("inspect", path)
+    assert code == 0, err
+    kinds = {line.split()[0]: line for line in out.splitlines() if line}
+    assert "dates (day/month/year)" in kinds["when"]
+    assert "text read as numbers ('€1,234.5' is 1234.5)" in kinds["paid"]
+    assert kinds["town"].split()[1:] == kinds["odd"].replace("-", "1").split()[1:] == ["text", "1"]
+
+
 def test_gaps_of_a_table_are_counted_where_fit_refuses_them(
     run, table: Path, tmp_path: Path
 ) -> None:

@@ -63,7 +63,7 @@ def test_no_command_shows_the_help(run) -> None:
     [
         (["ft"], "did you mean 'fit'"),
         (["fit", "iris", "--tarrget", "target"], "--target"),
-        (["fit", "iris"], "--target"),
+        (["fit", "iris"], "Missing option '--target'. `mercer inspect DATA` lists the columns."),
         (["compare", "iris", "--target", "target", "--metric", "log"], "log_score"),
     ],
 )

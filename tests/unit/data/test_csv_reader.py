@@ -172,7 +172,17 @@ def test_d16_control_characters_in_names(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "start", [b"PK\x03\x04", b"\x93NUMPY", b"MERCER01", b"SQLite format 3\0", b"\x89PNG", b"%PDF-1"]
+    "start",
+    [
+        b"PK\x03\x04",
+        b"\x93NUMPY",
+        b"MERCER01",
+        b"SQLite format 3\0",
+        b"\x89PNG",
+        b"%PDF-1",
+        b"<html>",
+        b"\x80\x05\x95",
+    ],
 )
 def test_other_kinds_of_file(path: Path, start: bytes) -> None:
     assert "save the table as CSV or Parquet" in fails(path, start + b"\x00" * 20)
