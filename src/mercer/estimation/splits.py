@@ -41,7 +41,7 @@ def holdout(
     too few rows or groups.
     """
     if not 0.0 < test_size < 1.0:
-        raise UsageError(f"test_size must be between 0 and 1, and is {test_size}")
+        raise UsageError(f"--test-size must be between 0 and 1, and is {test_size:g}")
     classes, units, held = _index(labels, groups, is_classification)
     free = np.flatnonzero(~held)
     if groups is None:

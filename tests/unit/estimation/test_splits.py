@@ -57,7 +57,7 @@ def test_holdout_keeps_groups_whole() -> None:
 
 @pytest.mark.parametrize("test_size", [0.0, 1.0, -1.0, float("nan")])
 def test_d13_test_size(test_size: float) -> None:
-    with pytest.raises(UsageError, match="test_size must be between 0 and 1"):
+    with pytest.raises(UsageError, match="--test-size must be between 0 and 1"):
         holdout(LABELS, test_size, generator())
 
 
