@@ -25,7 +25,7 @@ from mercer.basis.class_loops import (
 )
 from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.loops import draw_scale, factorise_set, solve_back
-from mercer.basis.model import Array, Integers, Reservoir, SetPrior
+from mercer.basis.model import Array, Integers, Reservoir, SetPrior, counted
 from mercer.basis.population_loops import effective_size, normalise
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.sampling.resampling import resample
@@ -55,7 +55,7 @@ class ClassParticles(NamedTuple):
     beta: Array  # (N, p + k_max), coefficients of the mean, then of the members in their order
     log_weight: Array  # (N,), normalised: their exponentials sum to 1
     log_likelihood: Array  # (N,), of the rows held, by weight
-    ancestor: Integers  # (N,), which particle it comes from, since this was last counted
+    ancestor: Integers  # (N, 2), which it comes from since families were counted, and before that
 
 
 # The model of two classes: what a particle's target is made of.
@@ -199,7 +199,7 @@ class ClassState:
     approximation: Approximation
     n_seen: int  # rows learned
     log_evidence: float  # of the rows held, in nats: unbiased on the scale of the evidence itself
-    evidence_variance: float  # of the log evidence, to first order, from the resamplings so far
+    evidence_variance: float  # of the log evidence, of families that are no longer followed
     n_ancestors: int  # distinct ancestors of the particles after the last fifty rows
 
     @property
@@ -247,7 +247,6 @@ def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
 # and O(L n R^2) for the approximation at L length scales.
 
 _FIRST_ROOM = 64
-_ANCESTRY_ROWS = 50
 # Of Newton's method for the anchors of the approximation.
 _NEWTON_STEPS = 2
 _LEAST_WEIGHT, _MOST_LATENT = 1e-4, 8.0
@@ -295,7 +294,7 @@ class ClassFilter:
             beta=beta,
             log_weight=np.full(N, -math.log(N)),
             log_likelihood=np.zeros(N),
-            ancestor=np.arange(N),
+            ancestor=np.column_stack([np.arange(N)] * 2),
         )
         return ClassState(
             particles=particles,
@@ -326,7 +325,8 @@ class ClassFilter:
         if slot is not None:
             state.waiting[slot], state.is_waiting[slot] = x, True
         state = replace(state, n_seen=state.n_seen + 1)
-        return self._with_ancestry(self._moved(rng, state)), seen
+        state = self._moved(rng, state)
+        return replace(state, **counted(state)), seen
 
     def faded(self, state: ClassState) -> ClassState:
         """Forget a little, as with each row that comes; the arrays of ``state`` are changed."""
@@ -386,14 +386,12 @@ class ClassFilter:
 
     def _resampled(self, rng: np.random.Generator, state: ClassState) -> ClassState:
         particles = state.particles
-        ess = effective_size(particles.log_weight)
-        if ess >= 0.5 * self.n_particles:
+        if effective_size(particles.log_weight) >= 0.5 * self.n_particles:
             return state
         chosen = resample(rng, np.exp(particles.log_weight), self.scheme)
         particles = ClassParticles._make(array[chosen] for array in particles)
         particles.log_weight[:] = -math.log(self.n_particles)
-        variance = state.evidence_variance + 1.0 / ess - 1.0 / self.n_particles
-        return replace(state, particles=particles, evidence_variance=variance)
+        return replace(state, particles=particles)
 
     def _weighed(self, state: ClassState, x: Array, sign: float) -> tuple[ClassState, ClassSeen]:
         """Predict a row, make room for it, weigh by it and keep it."""
@@ -528,13 +526,6 @@ class ClassFilter:
             state.centres[slot] = x
             self.grid.fill_row(x, self.grid.distances(x, state.rows.X, n), n, column)
             state.rows.design[:, m + slot, :n] = column[:, m:]
-
-    def _with_ancestry(self, state: ClassState) -> ClassState:
-        if state.n_seen % _ANCESTRY_ROWS:
-            return state
-        n_ancestors = len(np.unique(state.particles.ancestor))
-        state.particles.ancestor[:] = np.arange(self.n_particles)
-        return replace(state, n_ancestors=n_ancestors)
 
 
 def _no_products(prior: ClassPrior, n_levels: int, n_columns: int) -> Array:

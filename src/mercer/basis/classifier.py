@@ -232,11 +232,7 @@ class StreamClassifier(LabelPredictions, StreamEstimator[ClassRunning]):
 
     @property
     def log_evidence_se_(self) -> float:
-        """Standard error of the log evidence, in nats, to first order.
-
-        It is that of the weights alone: of fits with other seeds the evidence scatters more, twice
-        as much or so where few particles carry the weight.
-        """
+        """Standard error of the log evidence, nats, to first order: rare seeds are further off."""
         self._check_has_evidence()
         return math.sqrt(sum(map(evidence_variance, self._ready().state.states)))
 

@@ -90,8 +90,8 @@ class SequentialKernelRegressor(StreamRegressor):
         Log density of the target of each row of the last call, predicted before the row was learned
         (nats).
     log_evidence_, log_evidence_se_ : float
-        Where nothing is forgotten; nats. Of the rows that were learned. Fits with other seeds may
-        scatter twice as much as the second says.
+        Where nothing is forgotten; nats. Of the rows that were learned. The error is to first
+        order: a rare seed finds what others do not, and is further off.
     n_outliers_ : int
         Rows that were set aside.
 

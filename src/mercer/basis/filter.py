@@ -51,6 +51,7 @@ from mercer.basis.model import (
     SetPrior,
     Statistics,
     add_rows,
+    counted,
     taken,
 )
 from mercer.basis.population_loops import (
@@ -63,7 +64,6 @@ from mercer.basis.population_loops import (
     printed_step,
 )
 from mercer.numerics.cholesky import solve_positive
-from mercer.posterior.diagnostics import effective_sample_size
 from mercer.sampling.resampling import resample
 
 # All that the filter needs for the next row.
@@ -108,7 +108,7 @@ class State:
     n_seen: int  # rows learned
     n_discounts: int
     log_evidence: float  # of the rows, in nats: unbiased on the scale of the evidence itself
-    evidence_variance: float  # of the log evidence, to first order, from the times of resampling
+    evidence_variance: float  # of the log evidence, of families that are no longer followed
     n_ancestors: int  # distinct ancestors of the particles after the last fifty rows
 
 
@@ -259,7 +259,6 @@ def _projection(
 
 
 _FIRST_ROOM = 64
-_ANCESTRY_ROWS = 50
 # Rows that have left the buffer are added to their sums so many at a time.
 _LEAVING_ROWS = 64
 # Once in so many rows levels that no particle is near are left.
@@ -370,14 +369,13 @@ class Filter:
             half_logdet=np.zeros(N),
             log_target=np.zeros(N),
             log_weight=np.full(N, -math.log(N)),
-            ancestor=np.arange(N),
+            ancestor=np.column_stack([np.arange(N)] * 2),
         )
 
     def _resampled(self, rng: np.random.Generator, state: State) -> State:
-        ess = effective_size(state.particles.log_weight)
-        if ess >= 0.5 * self.n_particles:
+        if effective_size(state.particles.log_weight) >= 0.5 * self.n_particles:
             return state
-        return _drawn_anew(rng, state, ess, self.scheme)
+        return _drawn_anew(rng, state, self.scheme)
 
     def discounted(self, state: State) -> State:
         """Multiply the sums by the retention of the next rows, and weigh by the ratio of targets.
@@ -509,11 +507,7 @@ class Filter:
                 state.particles, fraction, self.schedule.n_redraws, self.schedule.n_changes,
                 self.grid.log_prior_after(state.n_seen),
             )  # fmt: skip
-        if state.n_seen % _ANCESTRY_ROWS:
-            return state
-        n_ancestors = len(np.unique(state.particles.ancestor))
-        state.particles.ancestor[:] = np.arange(self.n_particles)
-        return _changed(state, n_ancestors=n_ancestors)
+        return _changed(state, **counted(state))
 
     def _with_near_levels(self, state: State) -> State:
         """Have the sums of all levels that particles may propose; now and then leave the others."""
@@ -545,13 +539,10 @@ class Filter:
         return state
 
 
-def _drawn_anew(rng: np.random.Generator, state: State, ess: float, scheme: str) -> State:
-    """Resample particles whose weights are worth ``ess`` equal ones."""
-    n, log_weight = len(state.particles.size), state.particles.log_weight
-    particles = taken(state.particles, resample(rng, np.exp(log_weight), scheme))
-    particles.log_weight[:] = -math.log(n)
-    variance = state.evidence_variance + 1.0 / ess - 1.0 / n
-    return _changed(state, particles=particles, evidence_variance=variance)
+def _drawn_anew(rng: np.random.Generator, state: State, scheme: str) -> State:
+    particles = taken(state.particles, resample(rng, np.exp(state.particles.log_weight), scheme))
+    particles.log_weight[:] = -math.log(len(particles.size))
+    return _changed(state, particles=particles)
 
 
 def flushed(state: State) -> State:
@@ -642,8 +633,7 @@ class PrintedFilter:
         self, rng: np.random.Generator, state: State, x: Array, y: float
     ) -> tuple[State, Seen]:
         """Learn a row x (d,), y; the arrays of ``state`` are used up."""
-        ess = effective_sample_size(state.particles.log_weight)
-        state = _drawn_anew(rng, state, ess, self.scheme)
+        state = _drawn_anew(rng, state, self.scheme)
         state, seen = self._rows.learn(rng, state, x, y)
         state = self._with_candidate(flushed(state), x)
         log_size = self.sets.log_size(state.statistics.n_candidates)

@@ -12,6 +12,7 @@ inverse gamma, are carried. The paper's a = b = 0 is improper at every t and is 
 References
 ----------
 .. [1] J. Vermaak, S. J. Godsill and A. Doucet, Sequential Bayesian Kernel Regression, NIPS 2003.
+.. [2] A. Lee and N. Whiteley, Variance estimation in the particle filter, Biometrika 105, 2018.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,7 @@ class Particles(NamedTuple):
     half_logdet: Array  # (N,), log|U|
     log_target: Array  # (N,), log evidence plus log prior of the set, in nats
     log_weight: Array  # (N,), normalised: their exponentials sum to 1
-    ancestor: Integers  # (N,), which particle it comes from, since this was last counted
+    ancestor: Integers  # (N, 2), which it comes from since families were counted, and before that
 
 
 def taken(particles: Particles, which: Integers) -> Particles:
@@ -89,6 +90,33 @@ def taken(particles: Particles, which: Integers) -> Particles:
     factor = np.zeros((len(which), P, P))
     factor[:, :p, :p] = particles.factor[which, :p, :p]
     return Particles(**chosen, factor=factor)
+
+
+# How many rows a family of particles, the descendants of one, is followed for: once, and twice.
+_ANCESTRY_ROWS = 50
+
+
+def variance_of_families(particles: Any, generation: int) -> float:
+    """Relative variance of the mean weight, from the weights of families; see `counted`."""
+    W = np.bincount(particles.ancestor[:, generation], np.exp(particles.log_weight))
+    return float(W @ W / W.sum() ** 2) - 1.0 / len(particles.size)
+
+
+def counted(state: Any) -> dict[str, Any]:
+    """Count families every fifty rows, and begin new ones: what changes of a filter's state.
+
+    Without interaction, families would be independent: the squares of their weights give the
+    variance of the evidence to first order [2]_, with what a particle means for later rows. Few
+    are left of old ones, so that what happens at a row is followed for fifty rows to a hundred.
+    """
+    particles, N = state.particles, len(state.particles.size)
+    if state.n_seen % _ANCESTRY_ROWS:
+        return {}
+    n_ancestors = len(np.unique(particles.ancestor[:, 0]))
+    new = variance_of_families(particles, 1) - variance_of_families(particles, 0)
+    particles.ancestor[:] = np.column_stack([np.arange(N), particles.ancestor[:, 0]])
+    variance = max(state.evidence_variance + new, 0.0)
+    return {"n_ancestors": n_ancestors, "evidence_variance": variance}
 
 
 # On a standardised target. Of the noise hardly anything is said, half a row's worth: its variance

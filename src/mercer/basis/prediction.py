@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.basis.ensemble import Ensemble, EnsembleState, Outlook, mean_function, noise_variances
 from mercer.basis.learner import AnyRunning, Learner, RowLearner, Running
 from mercer.basis.length_scales import LengthScaleGrid
-from mercer.basis.model import Array, Particles
+from mercer.basis.model import Array, Particles, variance_of_families
 from mercer.basis.settings import known_runs
 from mercer.errors import INSTALL, DataError, MercerWarning, warn_user
 from mercer.estimation.base import KernelEstimator, NumberPredictions
@@ -26,7 +26,7 @@ from mercer.random import stream
 
 __all__ = [
     "RIVER_MISSING", "Prequential", "SparseSummary", "StreamEstimator", "StreamRegressor",
-    "diagnose_population", "evidence_variance", "judge_ancestry", "log_evidence_error",
+    "diagnose_population", "evidence_variance", "judge_ancestry",
     "population_draws", "predict_then_learn", "summarise",
 ]  # fmt: skip
 
@@ -89,19 +89,8 @@ def judge_ancestry(draws: Draws, states: Sequence[Any], remedy: str) -> Diagnost
 
 
 def evidence_variance(state: Any) -> float:
-    """Variance of the log evidence of a filter, in square nats.
-
-    To first order: each time particles were resampled, and at the end, the relative variance of
-    the mean weight is (N / ESS - 1) / N, as if the moves had made them independent in between.
-    """
-    weights = np.exp(state.particles.log_weight)
-    last = float(weights @ weights / weights.sum() ** 2) - 1.0 / len(weights)
-    return float(max(state.evidence_variance + last, 0.0))
-
-
-def log_evidence_error(state: EnsembleState) -> float:
-    """Standard error of the log evidence of the one filter, in nats."""
-    return math.sqrt(evidence_variance(state.states[0]))
+    """Variance of the log evidence of a filter, in square nats, to first order."""
+    return float(max(state.evidence_variance + variance_of_families(state.particles, 1), 0.0))
 
 
 def typical_particle(particles: Particles) -> int:
@@ -551,14 +540,10 @@ class StreamRegressor(NumberPredictions[StudentMixture], StreamEstimator[Running
 
     @property
     def log_evidence_se_(self) -> float:
-        """Standard error of the log evidence, in nats, to first order.
-
-        It is that of the weights alone: of fits with other seeds the evidence scatters more, twice
-        as much or so where few particles carry the weight.
-        """
+        """Standard error of the log evidence, nats, to first order: rare seeds are further off."""
         state = self._ready().state
         self._check_has_evidence()
-        return log_evidence_error(state)
+        return math.sqrt(evidence_variance(state.states[0]))
 
     @property
     def standardizer_(self) -> Any:

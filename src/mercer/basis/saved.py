@@ -215,6 +215,11 @@ def _check_particles(state: State, like: Particles, filter_: AnyFilter) -> None:
     require(bool((pivots > 0.0).all()) or not has_begun, "particles/factor")
 
 
+def _with_families(arrays: Arrays, name: str) -> None:
+    if name in arrays and arrays[name].ndim == 1:  # a file of before: families are those of one
+        arrays[name] = np.column_stack([arrays[name], np.arange(len(arrays[name]))])
+
+
 def check_sets(particles: Any, n_mean: int, n_candidates: int, n_levels: int) -> None:
     """Refuse particles whose sets, levels, ancestors or weights are none; shapes are right."""
     N, k_max = particles.members.shape
@@ -326,6 +331,7 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
         arrays |= pack(template.surprises, "state/surprises")
     for name, each in template.filters.items():
         arrays.setdefault(f"state/filters/{name}/is_kept", each.is_kept)  # a file of before
+        _with_families(arrays, f"state/filters/{name}/particles/ancestor")
     state = ensemble.copied(unpack(template, arrays, "state"))
     check_ensemble(state, template, ensemble.filters, learner.settings)
     names = zip(state.filters, ensemble.filters, strict=True)
@@ -469,6 +475,7 @@ def _running(learner: ClassLearner, values: dict[str, Any], arrays: Arrays) -> C
         if each.rows.weight.size == 0:  # nor does a file of before know of weights
             arrays.setdefault(f"{own}/rows/weight", np.zeros(0))
         arrays.pop(f"{own}/log_likelihood", None)
+        _with_families(arrays, f"{own}/particles/ancestor")
         if f"{own}/particles/log_likelihood" not in arrays:
             arrays[f"{own}/particles/log_likelihood"] = np.zeros(len(each.particles.size))
             lacking.append(name)
