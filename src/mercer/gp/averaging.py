@@ -370,9 +370,9 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
     fits = []
     for candidate, weight, own in zip(curved, weights, _shares(options, weights), strict=True):
         fitted = task.fit(candidate.name, own, candidate.maximum, float(weight))
-        evidence = _log_evidence(task.model_of(candidate.name, rows), candidate.maximum)
-        if fitted.evidence is not None:
-            evidence = fitted.evidence[0]
+        evidence = None if fitted.evidence is None else fitted.evidence[0]
+        if evidence is None and candidate.maximum.covariance is not None:
+            evidence = candidate.maximum.log_evidence(task.model_of(candidate.name, rows).prior)
         words = task.words(candidate.name)
         fits.append(KernelFit(candidate.name, float(weight), evidence, fitted, words=words))
     notes = [
@@ -461,18 +461,6 @@ def _curved(task: KernelTask, candidate: Candidate, deadline: float | None) -> C
     rows = np.arange(len(task.y))
     maximum = with_curvature(task.model_of(candidate.name, rows), candidate.maximum, deadline)
     return candidate if maximum.covariance is None else replace(candidate, maximum=maximum)
-
-
-def _log_evidence(model: HyperparameterTarget, maximum: Maximum) -> float | None:
-    """Laplace's evidence, hyperparameters integrated out, where the curvature is known.
-
-    The prior is a proper density, and Sigma the inverse of the negative Hessian at the maximum:
-    log Z = log p(y, theta) + p/2 log 2 pi + 1/2 log|Sigma|.
-    """
-    if maximum.covariance is None:
-        return None
-    log_det = np.linalg.slogdet(maximum.covariance)[1]
-    return float(maximum.point.log_density + 0.5 * log_det - np.log(model.prior.std).sum())
 
 
 def _say_chosen(fits: Sequence[KernelFit], n_scored: int) -> str:

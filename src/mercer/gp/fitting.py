@@ -29,6 +29,7 @@ from mercer.gp.hyperparameters import (
     parameter_labels,
     places_of_weights,
     prior_start,
+    with_curvature,
 )
 from mercer.gp.laplace import LaplaceValues
 from mercer.kernels.base import Kernel
@@ -46,8 +47,10 @@ from mercer.sampling.hmc import (
     unit_mass,
 )
 from mercer.sampling.importance import (
+    Defended,
     ImportanceSample,
     NearbyDraws,
+    Proposal,
     Rounds,
     first_proposal,
     importance_sample,
@@ -281,6 +284,11 @@ _ROUND = 100  # evaluations, and at least four a parameter
 _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
 
 
+# Of the mass of other maxima, log relative to the highest one's; how much of what is proposed
+# elsewhere than there comes from what is wider than one of these: the prior, or that and another.
+_LEAST_MASS, _SHARES_OF_PRIOR = 4.0, (0.3, 0.6)
+_FAR = 3.0  # standard deviations of a maximum from another, or it is the same
+
 _CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has this number
 _N_CALIBRATING, _TIME_OF_CALIBRATING = 24, 0.5  # positions, for three numbers, and share of time
 # Evaluations of draws of the posterior on nearly the same rows, and the share of the wanted
@@ -330,13 +338,14 @@ class _Fit:
             rng = stream(options.entropy, "importance", _CALIBRATING)
             values, said = self._calibrated(values, proposal.draw(rng, _N_CALIBRATING))
             maximum = replace(maximum, notes=(*maximum.notes, *said))
+        orders = orders_of_alike(model.kernel, model.X.shape[1], n_parameters)
         found = importance_sample(
             values,
             proposal,
             Rounds(learned, is_frozen, size, wanted, _MOST_ROUNDS[is_frozen] * size),
             options,
-            wide_proposal(model.prior.mean, model.prior.std),
-            orders_of_alike(model.kernel, model.X.shape[1], n_parameters),
+            self._elsewhere(maximum, orders),
+            orders,
         )
         if found is None or not (found.is_trusted or found.is_late):
             return self.instead(maximum, found)
@@ -350,6 +359,25 @@ class _Fit:
         evidence = found.log_evidence + model.prior.log_constant  # which a log density lacks
         known = evidence, math.hypot(found.log_evidence_se, error)
         return self._weighted(found, tuple(notes), known)
+
+    def _elsewhere(self, maximum: Maximum, orders: NDArray[np.int64]) -> Proposal:
+        """Propose from the prior, and around other maxima that have mass, two at most."""
+        prior, deadline = self.model.prior, self.options.deadline_before_chains(SEARCHING)
+        wide: Proposal = wide_proposal(prior.mean, prior.std)
+        known, best = [maximum], maximum.log_evidence(prior)
+        for point in maximum.others:
+            mirrored = point.position[orders]
+            if len(known) == 3 or any(_is_near(mirrored, each) for each in known):
+                continue
+            with one_blas_thread():
+                other = with_curvature(self.model, Maximum(point, None, True), deadline)
+            if other.covariance is None:
+                break
+            if other.log_evidence(prior) > best - _LEAST_MASS:
+                around = first_proposal(point.position, other.covariance)
+                wide = Defended(around, wide, _SHARES_OF_PRIOR[len(known) - 1], orders)
+                known.append(other)
+        return wide
 
     def by_nearby(self, nearby: NearbyDraws) -> FittedGP | None:
         """Weigh draws of the posterior on nearly the same rows; None if they are worth too little.
@@ -472,6 +500,15 @@ class _Fit:
         return FittedGP(draws, diagnostics, notes, evidence, nearby)
 
 
+def _is_near(positions: Array, maximum: Maximum) -> bool:
+    """Whether the Gaussian of a maximum says little of one of the positions (g, p)."""
+    if maximum.covariance is None:
+        return True
+    shifts = positions - maximum.point.position
+    squares = (shifts * np.linalg.solve(maximum.covariance, shifts.T).T).sum(axis=1)
+    return bool(squares.min() < _FAR**2)
+
+
 def _with_errors(diagnostics: Diagnostics, draws: Draws, recorder: Recorder) -> Diagnostics:
     """Add the Monte Carlo error of predictions at training rows, or some of them, evenly spaced."""
     predicted = recorder.model.predicted(draws.variables)
@@ -503,7 +540,7 @@ def _fitted_maximum(maximum: Maximum, recorder: Recorder, labels: Labels) -> Fit
 
 # From standardised data and settings to the draws of a GP regressor.
 
-_NOISE_START = -2.0
+_NOISE_START, _LITTLE_NOISE = -2.0, -16.0  # that of targets that repeat
 # Of an intercept, in squared standard deviations of the target. The target is centred by the mean
 # of the same rows: to take that mean for known would make intervals of n rows too narrow, by about
 # 1/n of their width (the mean's own error, and the degree of freedom that it costs the variance).
@@ -546,6 +583,8 @@ class RegressionSettings:
             mean, std = noise_prior(d, self.common.prior)
             prior = NormalPrior(np.append(prior.mean, mean), np.append(prior.std, std))
             starts = [np.append(each, _NOISE_START) for each in starts]
+            if self.noise_of_rows is not None and self.noise_of_rows.n_more > 0.0:
+                starts.append(np.append(starts[1][:-1], _LITTLE_NOISE))
         return RegressionPosterior(
             X, y, kernel, prior, tuple(starts), self.log_noise_variance, self.intercept_variance,
             self.noise_of_rows,

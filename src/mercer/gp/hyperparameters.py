@@ -402,7 +402,8 @@ class Maximum:
     """The maximum of the posterior and the Gaussian that its curvature gives.
 
     ``covariance`` is None where none was asked for, or no time was left for it; ``notes`` say what
-    time cut short. ``slopes`` are the derivatives of the latent values there, (p, ...).
+    time cut short. ``slopes`` are the derivatives of the latent values there, (p, ...). ``others``
+    are where the other searches ended.
     """
 
     point: Point
@@ -410,6 +411,18 @@ class Maximum:
     is_converged: bool
     notes: tuple[str, ...] = ()
     slopes: Array | None = None
+    others: tuple[Point, ...] = ()
+
+    def log_evidence(self, prior: NormalPrior) -> float:
+        """Laplace's evidence, hyperparameters integrated out, where the curvature is known.
+
+        The prior is a proper density, and Sigma the inverse of the negative Hessian at the maximum:
+        log Z = log p(y, theta) + p/2 log 2 pi + 1/2 log|Sigma|. Else -inf.
+        """
+        if self.covariance is None:
+            return -np.inf
+        log_det = np.linalg.slogdet(self.covariance)[1]
+        return float(self.point.log_density + 0.5 * log_det - np.log(prior.std).sum())
 
 
 def find_maximum(
@@ -435,7 +448,8 @@ def find_maximum(
         if is_any and is_late(deadline):
             break
         found.append(_search(model, start, deadline, tolerance))
-    point, is_converged = max(found, key=lambda end: end[0].log_density)
+    ends = sorted(found, key=lambda end: -end[0].log_density)
+    point, is_converged = ends[0]
     if not np.isfinite(point.log_density):
         raise NumericalError(NO_EVIDENCE)
     is_whole = len(found) == len(starts) and all(converged for _, converged in found)
@@ -444,7 +458,7 @@ def find_maximum(
         "were tried, the best point so far was taken"
     )
     notes = (cut,) if not is_whole and is_late(deadline) else ()
-    maximum = Maximum(point, None, is_converged, notes)
+    maximum = Maximum(point, None, is_converged, notes, others=tuple(end for end, _ in ends[1:]))
     return with_curvature(model, maximum, deadline) if with_covariance else maximum
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -480,12 +480,12 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
                 for each in own
             )
         self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
-        self.notes_ = (*notes, *averaged.notes)
         evidence = averaged.fits[0].fitted.evidence
         if evidence is not None:  # of targets in the user's units
             n_targets = len(ys) if noise is None else float(noise.weights.sum())
             evidence = (evidence[0] - n_targets * math.log(target.scale), evidence[1])
         self._set_fitted(Xs, ys, noise, target, intercept, averaged.fits, evidence, induced)
+        self.notes_ = (*notes, *averaged.notes, *self._said_of_copies())
         if laws is not None:
             laws = self._laws_of_all(laws, rows, X_all, y_all)
             self._set_errors(y, laws, self._row_names(len(y)))
@@ -518,6 +518,18 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         )  # fmt: skip
         fit = KernelFit(best.kernel, 1.0, None, fitted, words=best.words)
         return AveragedGP((fit,), fitted.notes), intercept, laws
+
+    def _said_of_copies(self) -> Iterator[str]:
+        n_more = 0.0 if self._noise is None else self._noise.n_more
+        if (
+            n_more > 0.0
+            and self.noise_std == "learn"
+            and self.noise_std_ < 0.01 * self.target_scale_
+        ):
+            yield (
+                "rows that repeat with equal targets say that there is hardly any noise (standard "
+                f"deviation {self.noise_std_:.2g}): leave copies out that were not measured anew"
+            )
 
     def _laws_of_all(
         self, laws: TargetLaws, rows: NDArray[np.int64], X: Array, y: Array

@@ -74,26 +74,6 @@ from mercer.sampling.driver import (
 )
 from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop, is_late
 
-__all__ = [
-    "Defended",
-    "Evaluated",
-    "ImportanceSample",
-    "Proposal",
-    "Rounds",
-    "SplitT",
-    "evidence_of_rounds",
-    "expected_share",
-    "first_proposal",
-    "fit_proposal",
-    "importance_sample",
-    "is_trusted",
-    "pareto_shape",
-    "tempered_positions",
-    "thinned",
-    "weigh",
-    "wide_proposal",
-]
-
 Array = NDArray[np.float64]
 Evaluated = tuple[float, Mapping[str, Array]]  # log density, and what a draw records
 Target = Callable[[Array], Evaluated]
@@ -155,7 +135,7 @@ class Defended:
     """
 
     own: SplitT
-    wide: SplitT
+    wide: SplitT | Defended
     share: float
     orders: Orders = _AS_IS
 
@@ -394,44 +374,23 @@ class Rounds:
 
 @dataclass(frozen=True, eq=False)
 class ImportanceSample:
-    """Weighted positions, and what their weights say.
+    """Weighted positions, and what their weights say."""
 
-    Attributes
-    ----------
-    positions : ndarray of shape (N, p)
-    log_density : ndarray of shape (N,)
-        -inf where the target has no mass.
-    recorded : mapping of names to ndarray of shape (N, ...)
-        What the target recorded.
-    log_weights : ndarray of shape (N,)
-        -inf, too, where the position has only taught the proposal.
-    log_evidence : float
-        Log of the integral of the target, nats; ``log_evidence_se`` is its standard error.
-    ess : float
-        How many equal draws the weighted ones are worth.
-    k_hat : float
-    is_trusted : bool
-        Whether k-hat is small and the draws are enough.
-    is_late : bool
-        Whether the clock ended it: all draws count.
-    is_resumed : bool
-        Whether evaluations of an earlier run were used.
-    """
-
-    positions: Array
-    log_density: Array
-    recorded: Mapping[str, Array]
-    log_weights: Array
-    log_evidence: float
+    positions: Array  # (N, p)
+    log_density: Array  # (N,), -inf where the target has no mass
+    recorded: Mapping[str, Array]  # what the target recorded, each (N, ...)
+    log_weights: Array  # (N,), -inf, too, where the position has only taught the proposal
+    log_evidence: float  # log of the integral of the target, nats
     log_evidence_se: float
-    ess: float
+    ess: float  # how many equal draws the weighted ones are worth
     k_hat: float
-    is_trusted: bool
-    is_late: bool = False
-    is_resumed: bool = False
+    is_trusted: bool  # k-hat is small and the draws are enough
+    is_late: bool = False  # the clock ended it: all draws count
+    is_resumed: bool = False  # evaluations of an earlier run were used
 
 
 _SHARES = (0.1, 0.2)  # of the wide proposal: without step 4, and with it
+_SHARE_OF_MAXIMA = 0.5  # of a wide proposal that is around other maxima, too
 _NEARLY_EQUAL = 0.5  # effective size over number of draws
 _FEWEST = 0.25  # of the wanted effective draws
 # After so many rounds, fewer effective draws than this in the last three will not become enough;
@@ -454,7 +413,7 @@ def importance_sample(
     start: SplitT,
     rounds: Rounds,
     options: RunOptions,
-    wide: SplitT | None = None,
+    wide: Proposal | None = None,
     orders: Orders = _AS_IS,
 ) -> ImportanceSample | None:
     """Draw weighted positions of a target; None if it has no mass where they fall.
@@ -468,8 +427,8 @@ def importance_sample(
     rounds : Rounds
     options : RunOptions
         Entropy, processes, deadline and checkpoint; the rest is for chains.
-    wide : SplitT, optional
-        What a tenth or a fifth of the positions come from; without it, none.
+    wide : SplitT or Defended, optional
+        What a tenth or a fifth of the positions come from (half, where it is around other maxima).
     orders : ndarray of shape (g, p), int, optional
         With ``wide``, of `Defended`: weights are then of positions in an order left to chance.
 
@@ -478,17 +437,13 @@ def importance_sample(
     SamplingStoppedError
         After Ctrl-C or SIGTERM, once the checkpoint is written. It is a KeyboardInterrupt.
     """
-    run = options.run
-    number = f"-{options.first_chain}" if options.first_chain else ""
-    file = None if run is None else run.file(f"importance{number}")
+    name = f"importance-{options.first_chain}" if options.first_chain else "importance"
+    file = None if options.run is None else options.run.file(name)
+    share = _SHARE_OF_MAXIMA if isinstance(wide, Defended) else _SHARES[rounds.is_frozen]
     work = _Evaluations(target, options, file)
 
     def defended(proposal: SplitT) -> Proposal:
-        return (
-            proposal
-            if wide is None
-            else Defended(proposal, wide, _SHARES[rounds.is_frozen], orders)
-        )
+        return proposal if wide is None else Defended(proposal, wide, share, orders)
 
     proposals, counts, sizes = [defended(start)], list[int](), list[float]()
     n_next, wanted, is_last = rounds.size, rounds.learned, False
@@ -534,17 +489,11 @@ def _is_sound(log_weights: Array, wanted: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class NearbyDraws:
-    """Weighted draws of a density from which those of a similar one can be made.
+    """Weighted draws of a density from which those of a similar one can be made."""
 
-    Attributes
-    ----------
-    positions : ndarray of shape (N, p)
-    log_density, log_weights : ndarray of shape (N,)
-    """
-
-    positions: Array
-    log_density: Array
-    log_weights: Array
+    positions: Array  # (N, p)
+    log_density: Array  # (N,)
+    log_weights: Array  # (N,)
 
 
 def reweigh(

@@ -17,7 +17,6 @@ from mercer.errors import MercerWarning, ModelFileError, NumericalError
 from mercer.gp.averaging import (
     Candidate,
     KernelTask,
-    _log_evidence,
     _say_left_out,
     choose_kernels,
     fit_kernels,
@@ -182,7 +181,7 @@ def test_the_evidence_is_that_of_quadrature() -> None:
         X, y.astype(float), settings.make_kernel(), settings.prior_of(2)
     )
 
-    found = _log_evidence(model, find_maximum(model, with_covariance=True))
+    found = find_maximum(model, with_covariance=True).log_evidence(model.prior)
     assert found is not None
     prior = model.prior
     axes = [
