@@ -53,7 +53,7 @@ from mercer.errors import DataError, UsageError, rows_without_names
 from mercer.estimation.tasks import BLOCK, REGRESSION, task_of
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Table
-from mercer.posterior.evaluation import HeldClasses, clustered_error
+from mercer.posterior.evaluation import HeldClasses, paired_error
 
 __all__ = ["Explanation"]
 
@@ -145,27 +145,23 @@ class Increases:
     """How much worse held-out rows are predicted with one input of another row.
 
     ``log_score`` and ``error`` are (R, n, d): repeats, rows, inputs. The error is 1 for a wrong
-    class, else the squared error. ``groups`` (n,) numbers the groups that rows come in. Of several
-    outputs there is an axis of them more.
+    class, else the squared error; of several outputs there is an axis more. ``units`` (1 + R, n,
+    d) number the groups, or rows, of a row and then of those that its inputs are taken of.
     """
 
     log_score: Array
     error: Array
-    groups: Rows | None = None
+    units: Rows
 
     def output(self, k: int) -> Increases:
         """Return those of one of several outputs."""
-        return Increases(self.log_score[..., k], self.error[..., k], self.groups)
+        return Increases(self.log_score[..., k], self.error[..., k], self.units)
 
     @classmethod
     def joined(cls, parts: Sequence[Increases]) -> Increases:
         """Put the rows of several folds together."""
-        groups = [part.groups for part in parts if part.groups is not None]
-        return cls(
-            np.concatenate([part.log_score for part in parts], axis=1),
-            np.concatenate([part.error for part in parts], axis=1),
-            np.concatenate(groups) if groups else None,
-        )
+        fields = [(part.log_score, part.error, part.units) for part in parts]
+        return cls(*(np.concatenate(each, axis=1) for each in zip(*fields, strict=True)))
 
 
 def losses_of(model: Any, X: Array, y: NDArray[Any]) -> Array:
@@ -197,18 +193,9 @@ def permuted_losses(
 ) -> Increases:
     """Predict rows with one input of another row; all of one input in a single call.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted, on other rows.
-    X, y : ndarray of shape (m, d) and (m,), or (m, q) of several outputs
-        Held-out rows: positions of classes, or numbers.
-    look : Look
-    n_parts, part : int
-        Of how many folds this is which.
-    groups : ndarray of shape (m,), optional
-    sources : sequence of str
-        Of each column the input that it comes from, where this fold has an encoding of its own.
+    The model is fitted to other rows than X (m, d); ``y`` (m,), or (m, q) of several outputs, are
+    positions of classes, or numbers. This is fold ``part`` of ``n_parts``; ``sources`` are of each
+    column the input that it comes from, where this fold has an encoding of its own.
     """
     if len(X) < 2:
         raise DataError("a row alone has no other to take an input from")
@@ -217,6 +204,8 @@ def permuted_losses(
     n = len(rows)
     base = losses_of(model, X[rows], y[rows])
     found = np.empty((2, n_repeats, n, len(look.inputs), *y.shape[1:]))
+    of_rows = np.arange(len(X)) + (part << 32) if groups is None else groups
+    units = np.empty((1 + n_repeats, n, len(look.inputs)), dtype=np.int64)
     repeated, targets = np.tile(X[rows], (n_repeats, 1)), np.concatenate([y[rows]] * n_repeats)
     for j, (name, columns) in enumerate(zip(look.inputs.names, look.inputs.columns, strict=True)):
         if len(sources):
@@ -224,6 +213,7 @@ def permuted_losses(
         # Any other row, each with the same probability.
         donors = rng.integers(len(X) - 1, size=(n_repeats, n))
         donors += donors >= rows
+        units[:, :, j] = of_rows[np.vstack([rows, donors])]
         changed = repeated.copy()
         changed[:, columns] = X[donors.ravel()][:, columns]
         losses = losses_of(model, changed, targets).reshape(2, n_repeats, n, *y.shape[1:])
@@ -231,16 +221,16 @@ def permuted_losses(
         is_same = (changed == repeated).all(axis=1).reshape(n_repeats, n)
         found[:, :, :, j] = losses - base[:, np.newaxis]
         found[:, is_same, j] = 0.0
-    return Increases(found[0], found[1], None if groups is None else groups[rows])
+    return Increases(found[0], found[1], units)
 
 
 @dataclass(frozen=True, eq=False)
 class Importance:
     """How much worse held-out rows are predicted without each input: means over rows, (d,).
 
-    Standard errors are those of a mean over rows, which are paired: each row is compared with
-    itself. ``repeats`` (R, d) are the means of each repeat, whose spread is what chance in the
-    choice of other rows does.
+    Standard errors are those of a mean over pairs of rows, each compared with itself: see
+    `paired_error`. ``repeats`` (R, d) are the means of each repeat, whose spread is what chance in
+    the choice of other rows does.
     """
 
     names: tuple[str, ...]
@@ -267,14 +257,15 @@ class Importance:
 def importance_of(look: Look, parts: Sequence[Increases], *, is_classes: bool) -> Importance:
     """Sum up what the folds say of each input."""
     all_rows = Increases.joined(parts)
-    n = all_rows.log_score.shape[1]
-    groups = np.arange(n) if all_rows.groups is None else all_rows.groups
-    by_row = [all_rows.log_score.mean(axis=0), all_rows.error.mean(axis=0)]
-    means = [each.mean(axis=0) for each in by_row]
-    errors = [np.array([clustered_error(column, groups) for column in each.T]) for each in by_row]
+    measured = all_rows.log_score, all_rows.error
+    means = [each.mean(axis=(0, 1)) for each in measured]
+    errors = [
+        np.array([paired_error(x[..., j], all_rows.units[..., j]) for j in range(x.shape[2])])
+        for x in measured
+    ]
     return Importance(
         look.inputs.names, means[0], errors[0], means[1], errors[1],
-        all_rows.log_score.mean(axis=1), n, look.n_left_out, is_classes,
+        all_rows.log_score.mean(axis=1), measured[0].shape[1], look.n_left_out, is_classes,
     )  # fmt: skip
 
 
@@ -719,17 +710,9 @@ def explain_rows(
 ) -> Explanation:
     """Say what each input adds to the prediction of each row of X (n, D).
 
-    Parameters
-    ----------
-    model : estimator
-    X : ndarray of shape (n, D)
-    background : ndarray of shape (b, D)
-        Rows whose inputs take the place of unknown ones; of many, a part at random.
-    inputs : Inputs
-    label : class, optional
-        The class to explain. None: of two classes the second, of several the most probable.
-    entropy : int
-        Seed of the random ways.
+    Inputs of ``background`` (b, D), of many rows a part at random, take the place of unknown ones.
+    ``label`` is the class to explain; None: of two classes the second, of several the most probable
+    of each row. ``entropy`` seeds the random ways.
     """
     from mercer.random import stream
 

@@ -415,6 +415,24 @@ def clustered_error(values: Array, groups: NDArray[np.int64]) -> float:
     return math.sqrt(n_groups / (n_groups - 1) * float(deviations @ deviations)) / n
 
 
+def paired_error(increases: Array, units: NDArray[np.int64]) -> float:
+    """Standard error of the mean of increases (R, n), each of a row and of another.
+
+    The same rows are both: with a_u the sum of deviations of rows of ``units`` (1 + R, n) u, and
+    b_u of those whose other row is of u, the variance of the sum is that of all a_u + b_u, less
+    what single pairs add to both. Infinite of a single unit.
+    """
+    codes = np.unique(units, return_inverse=True)[1].reshape(units.shape)
+    n_units, deviations = len(np.unique(units[0])), increases - increases.mean()
+    if n_units < 2:
+        return math.inf
+    own = np.bincount(codes[0], deviations.sum(axis=0), codes.max() + 1)
+    other = np.bincount(codes[1:].ravel(), deviations.ravel(), codes.max() + 1)
+    both = np.square(own + other).sum() - np.square(deviations).sum()
+    variance = max(both, np.square(own).sum()) * n_units / (n_units - 1)
+    return math.sqrt(variance) / increases.size
+
+
 def rows_worth(residuals: Array, groups: NDArray[np.int64]) -> float:
     """How many independent rows the rows of groups are worth, from 1 (a single group) to n.
 

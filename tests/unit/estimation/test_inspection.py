@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,6 @@ from mercer.data.frame import InputFacts, TableFacts, strength_alone
 from mercer.errors import DataError
 from mercer.estimation.cross_validate import Contender, Fold, cross_validate
 from mercer.estimation.inspection import (
-    Increases,
     Inputs,
     Look,
     importance_of,
@@ -67,6 +68,21 @@ def test_the_loss_of_a_linear_model_is_the_variance_of_the_inputs_share():
     assert np.allclose(found.repeats.mean(axis=0), found.log_score)
 
 
+def test_errors_are_the_scatter_over_other_rows():
+    """As if rows that lend inputs were new ones each time, they were .7 of it."""
+    rng = np.random.default_rng(0)
+    x = rng.lognormal(0.0, 0.5, (300, 60, 4))
+    y = x[..., 0] + 2.0 * x[..., 1] + rng.standard_normal((300, 60))
+    own = look(n_rows=60)
+    found = [
+        importance_of(own, [permuted_losses(Line(), *each, own)], is_classes=False)
+        for each in zip(x, y, strict=True)
+    ]
+    scatter = np.std([each.error[:2] for each in found], axis=0)
+    stated = np.sqrt(np.mean([each.error_error[:2] ** 2 for each in found], axis=0))
+    assert (np.abs(stated / scatter - 1.0) < 0.15).all()
+
+
 def test_classes_lose_errors_and_log_score():
     y = (X[:, 0] > 0).astype(np.int64)
     found = importance_of(look(), [permuted_losses(Sign(), X, y, look())], is_classes=True)
@@ -119,8 +135,14 @@ def test_folds_measure_each_their_share_and_rows_of_groups_count_together():
     assert [each.log_score.shape for each in line.increases] == [(3, 51, 3)] * 2
     found = importance_of(own, line.increases, is_classes=False)
     assert found.n_rows == 102
-    alone = [Increases(each.log_score, each.error) for each in line.increases]
-    other = importance_of(own, alone, is_classes=False)
+    assert [np.unique(each.units).tolist() for each in line.increases] == [
+        [0, 1, 2, 3],
+        [4, 5, 6, 7],
+    ]
+    alone = [replace(each, groups_test=None) for each in folds]
+    (line_alone,) = cross_validate(contenders[:1], alone, n_jobs=1, task=REGRESSION, look=own)
+    assert not np.intersect1d(*(each.units for each in line_alone.increases)).size
+    other = importance_of(own, line_alone.increases, is_classes=False)
     assert np.array_equal(found.log_score, other.log_score)
     assert not np.array_equal(found.log_score_error, other.log_score_error)
     again, _ = cross_validate(contenders, folds, n_jobs=1, task=REGRESSION, look=own)
