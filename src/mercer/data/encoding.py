@@ -440,7 +440,8 @@ class Encoder:
             rows = "1 row holds" if n == 1 else f"{n} rows hold"
             words = f"{rows} a level that was not in training ({quoted(first)}), encoded as"
             if n:
-                notes.append(f"column {quoted(code.name)}: {words} {code.coding_of_unseen}")
+                more = f"{code.coding_of_unseen}: predictions may be too sure"
+                notes.append(f"column {quoted(code.name)}: {words} {more}")
         return notes
 
     def to_dict(self) -> dict[str, Any]:
