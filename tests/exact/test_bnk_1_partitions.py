@@ -20,7 +20,7 @@ from support.mixture_cases import (
     seating_log_probability,
 )
 from support.spectral_joint import _one_frequency
-from support.statistics import tiers
+from support.statistics import few_first, tiers
 
 BELL = {1: 1, 2: 2, 3: 5, 4: 15, 5: 52, 6: 203, 7: 877, 8: 4140}
 
@@ -73,17 +73,19 @@ def test_bnk_1_sees_another_concentration() -> None:
     assert chi_square(4, 1.1 * 1.7) < 1e-6
 
 
-def after_global_proposals(base: str, share: float, count: int = 6_000) -> float:
+def after_global_proposals(base: str, share: float, count: int = 6_000, n_anew: int = 0) -> float:
     """Smallest tail of partitions, frequencies and what they are in their components.
 
     From draws of the prior, three times in a row, each of four proposals is accepted by the toss of
-    a coin: all of that leaves the prior as it is.
+    a coin; or some frequencies are drawn anew together, once. The prior stays as it is.
     """
     mixture, rng = Mixture(BASES[base], 1.7), np.random.default_rng(12)
     tuning, drawn, values = ProposalTuning(0.5, global_share=share), [], []
     for _ in range(count):
         state, W = mixture.draw_prior(rng, 4)
-        for _ in range(3):
+        if n_anew > 0:
+            state, W, _ = mixture.propose_anew(rng, state, W, n_anew)
+        for _ in range(0 if n_anew else 3):
             proposed = propose_all(rng, mixture, state, W, tuning)
             state, W = proposed.decided(state, W, rng.random(4) < 0.5)
         drawn.append(canonical(state.assignment))
@@ -157,3 +159,14 @@ def keep_the_weights_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bnk_1_global_proposals_see(mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)
     assert after_global_proposals("diagonal, 1 input", 1.0) < 1e-12
+
+
+@pytest.mark.parametrize("n_anew", few_first((2, 4), 2))
+def test_bnk_1_many_anew_keep_the_prior(n_anew: int) -> None:
+    """False alarm 6e-6 over both numbers; detects partitions a fourteenth more or less probable."""
+    assert after_global_proposals("diagonal, 1 input", 0.0, 3_000, n_anew) > 1e-6
+
+
+def test_bnk_1_many_anew_see_no_new_component(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer_no_new_component(monkeypatch)
+    assert after_global_proposals("diagonal, 1 input", 0.0, 3_000, n_anew=2) < 1e-6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 
@@ -14,7 +15,7 @@ from mercer.spectral.base_measure import DiagonalComponents
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import RidgeDensity
 from mercer.spectral.sampler import SpectralSampler
-from support.spectral_joint import CASES, distances, limit, ten_carries
+from support.spectral_joint import CASES, distances, limit, only_carries
 from support.statistics import few_first, tiers
 
 N_RUNS, N_STEPS = 300, 3
@@ -102,7 +103,7 @@ def forget_the_prior_of_scales(monkeypatch: pytest.MonkeyPatch) -> None:
     propose = Mixture.propose_scale
 
     def proposed(self, rng, state, W):
-        return dataclasses.replace(propose(self, rng, state, W), log_ratio=0.0)
+        return *propose(self, rng, state, W)[:2], 0.0
 
     monkeypatch.setattr(Mixture, "propose_scale", proposed)
 
@@ -130,7 +131,7 @@ CARRIED = [case for case in CASES if case.endswith("scale drawn")]
 @pytest.mark.parametrize("case", CARRIED)
 def test_bnk_6_components_with_their_members(case: str) -> None:
     """Moves of components and scales alone; false alarm 1e-6, detects 0.35."""
-    found = distances(case, N_RUNS, 3, take=ten_carries)
+    found = distances(case, N_RUNS, 3, take=only_carries)
     assert max(found.values()) < limit(N_RUNS), found
 
 
@@ -139,5 +140,36 @@ def test_bnk_6_components_with_their_members(case: str) -> None:
 )
 def test_bnk_6_sees_members_left(mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)
-    found = distances(CARRIED[0], N_RUNS, 3, take=ten_carries)
+    found = distances(CARRIED[0], N_RUNS, 3, take=only_carries)
     assert max(found.values()) > 1.2 * limit(N_RUNS), found
+
+
+def take_all_that_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frequencies proposed anew together are accepted whatever the targets say."""
+    propose = Mixture.propose_anew
+
+    def proposed(self, rng, state, W, n):
+        return *propose(self, rng, state, W, n)[:2], 1e9
+
+    monkeypatch.setattr(Mixture, "propose_anew", proposed)
+
+
+ANEW = functools.partial(only_carries, n_times=3)
+
+
+@pytest.mark.parametrize("n", tiers(150, 1000))
+@pytest.mark.parametrize("case", few_first(CARRIED, CARRIED[0]))
+@pytest.mark.parametrize("n_anew", few_first((3, 4), 4))
+def test_bnk_6_many_anew_together(case: str, n_anew: int, n: int) -> None:
+    """Those moves with three or all of four frequencies anew; false alarm 1e-6, detects 0.5.
+
+    Of 1000 runs 0.2.
+    """
+    found = distances(case, n, 2, take=functools.partial(ANEW, n_anew=n_anew))
+    assert max(found.values()) < limit(n), found
+
+
+def test_bnk_6_sees_all_that_is_new_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_all_that_is_new(monkeypatch)
+    found = distances(CARRIED[0], 150, 2, take=functools.partial(ANEW, n_anew=4))
+    assert max(found.values()) > 1.2 * limit(150), found

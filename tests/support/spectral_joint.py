@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -77,12 +77,20 @@ def one_sweep(
     return sampler.step(rng, state)[0]
 
 
-def ten_carries(
-    rng: np.random.Generator, sampler: SpectralSampler, state: SpectralState
+def only_carries(
+    rng: np.random.Generator,
+    sampler: SpectralSampler,
+    state: SpectralState,
+    n_times: int = 10,
+    n_anew: int = 0,
 ) -> SpectralState:
-    """The state after ten times the moves that take members along, and nothing else between."""
+    """The state after the moves that take members along, a few times, and nothing else between.
+
+    After each of them so many frequencies are proposed anew together.
+    """
+    sampler = replace(sampler, tuning=replace(sampler.tuning, n_anew=n_anew))
     mixture, W, gram = state.mixture, state.frequencies, state.gram
-    for _ in range(10):
+    for _ in range(n_times):
         mixture, W, gram = sampler._carry(rng, state, mixture, W, gram, sampler.rows)
     return sampler._complete(rng, W, gram, state.ridge, state.linear_precision, mixture)
 

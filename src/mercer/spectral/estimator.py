@@ -162,8 +162,9 @@ class BaNKRegressor(FunctionRegressor):
     proposals : {"pcn", "prior"}, default="pcn"
         How frequencies are proposed. "pcn": some by a step from where they are, tuned in warm-up,
         the others anew from the whole mixture: half of them, up to nine in ten where steps are
-        long; below 5000 rows components move with all their members, and scales with all
-        frequencies, too; "prior": anew from their component, as in the paper.
+        long; below 5000 rows components move with all their members, scales with all frequencies,
+        and half or more anew at once if rows say little; "prior": anew from their component, as in
+        the paper.
     ridge_precision : float or "learn", default="learn"
         Prior precision of the coefficients relative to that of the noise.
     noise : {"normal", "contaminated", "student_t", "heteroscedastic", "negative_binomial"}, \
@@ -189,7 +190,7 @@ class BaNKRegressor(FunctionRegressor):
         rows held out for that. None learns the spectrum on all rows.
     n_draws : int, default=100
         Kept draws of each chain, a sweep over all frequencies each; up to 4 sweeps where
-        ``n_frequencies="auto"`` finds that fewer frequencies are enough.
+        ``n_frequencies="auto"`` finds that fewer are enough, and they are not all drawn at once.
     n_warmup : int, default=100
         Sweeps of each chain that tune the step and are dropped. With many rows most of them look
         at an eighth, a quarter and a half of the rows only.

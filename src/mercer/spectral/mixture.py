@@ -188,8 +188,8 @@ def mixture_weights(state: MixtureState) -> Array:
 
 # Dirichlet-process mixture of normal distributions over frequencies, by Gibbs sampling.
 #
-# **Target.** Z ~ CRP(alpha), (mu_k, Sigma_k) ~ base measure, W_j ~ N(mu_Zj, Sigma_Zj), eq. (6) of
-# [1]_, given the frequencies W; optionally alpha ~ Gamma(a, b) and the scale of the base ~ Gamma.
+# **Target.** Z ~ CRP(alpha), (mu_k, Sigma_k) ~ base measure, W_j ~ N(mu_Zj, Sigma_Zj), eq. (6),
+# given the frequencies W; optionally alpha ~ Gamma(a, b) and the scale of the base ~ Gamma.
 #
 # **One step**
 #
@@ -198,20 +198,13 @@ def mixture_weights(state: MixtureState) -> Array:
 # 3. The scale of the base measure given all components, if it is learned.
 # 4. alpha given K, if it is learned.
 #
-# **Symbols** (paper -> code): Z -> ``assignment``, mu_k, Sigma_k -> ``components``,
-# alpha -> ``concentration``, omega_j -> a row of ``W``.
-#
 # **Deviations.** Centred at 0: with that, signs are drawn too. Scale and concentration may be
 # learned. A new component's parameters come from their posterior.
-#
-# **Cost** of a step: O(M K d), with full covariances O(M K d^2 + K d^3).
-#
-# References
-# ----------
-# .. [1] Oliva et al., Bayesian nonparametric kernel-learning (AISTATS 2016).
 
 _LARGEST_LOG = np.log(np.finfo(np.float64).max)
 
+# Another mixture with all its frequencies, and the log ratio of the prior.
+Whole = tuple[MixtureState, Array, float]
 
 # Frequencies that a component draws to be drawn anew from, and spread of a scale's logarithm: from
 # steps that hardly move to such as forget where they were. What rows allow differs by component.
@@ -231,24 +224,15 @@ class Carried:
 
     frequencies: Array  # (M, d)
     components: Components  # (K,)
-    scale: Array  # of the base measure
-    groups: Labels  # (M,), which group each frequency is decided with
-    log_ratio: float = 0.0  # of the prior, for each group
 
     def decided(
         self, state: MixtureState, W: Array, is_accepted: NDArray[np.bool_]
     ) -> tuple[MixtureState, Array]:
-        """Return mixture and frequencies where groups (G,) are accepted or not.
-
-        Components move as their groups do; the scale, where there is one group for all.
-        """
-        took = is_accepted[self.groups]
-        K = state.n_components
-        places = np.arange(K) + K * np.broadcast_to(is_accepted, K)
+        """Return mixture and frequencies where components (K,), with their members, move or not."""
+        places = np.arange(state.n_components) + state.n_components * is_accepted
         components = state.components.with_others(self.components).chosen(places)
-        scale = self.scale if is_accepted.all() else state.scale
-        mixture = replace(state, components=components, scale=scale)
-        return mixture, np.where(took[:, np.newaxis], self.frequencies, W)
+        took = is_accepted[state.assignment, np.newaxis]
+        return replace(state, components=components), np.where(took, self.frequencies, W)
 
 
 @dataclass(frozen=True)
@@ -370,9 +354,9 @@ class Mixture:
         drawn = state.means[Z] + state.components.draw_noise(rng, Z)
         others = self._base(state).draw_components(rng, drawn, Z, state.n_components)
         proposed = state.components.carry(W, state.assignment, others)
-        return Carried(proposed, others, state.scale, state.assignment)
+        return Carried(proposed, others)
 
-    def propose_scale(self, rng: np.random.Generator, state: MixtureState, W: Array) -> Carried:
+    def propose_scale(self, rng: np.random.Generator, state: MixtureState, W: Array) -> Whole:
         """Propose another scale of one input, or of all in a full base, all else moving along.
 
         The scale has a prior.
@@ -386,13 +370,30 @@ class Mixture:
         # Of the density of the scale's logarithm.
         ratio = 2.0 * prior.shape * np.log(factor)
         ratio -= prior.shape / prior.mean * (scale - state.scale)
-        components, together = state.components.stretched(factor), np.zeros(len(W), dtype=np.int64)
-        return Carried(W * factor, components, scale, together, float(ratio.sum()))
+        stretched = replace(state, components=state.components.stretched(factor), scale=scale)
+        return stretched, W * factor, float(ratio.sum())
 
-    def log_density(self, state: MixtureState, W: Array) -> float:
-        """Log density of frequencies W (M, d) given their components, in nats."""
-        logs = state.components.log_densities(W)
-        return float(logs[np.arange(len(W)), state.assignment].sum())
+    def propose_anew(
+        self, rng: np.random.Generator, state: MixtureState, W: Array, n: int
+    ) -> Whole:
+        """Forget n frequencies of W (M, d) and what the mixture has from them; draw all that anew.
+
+        The components of the others are drawn given these, then the scale, then they again, then n
+        pairs as by `draw_pairs`: reversible for the prior given the others.
+        """
+        is_left = rng.permutation(len(W)) >= n
+        left, Z = W[is_left], without_gaps(state.assignment[is_left])[1]
+        base, given = self._base(state), (left, Z, int(Z.max(initial=-1)) + 1)
+        components = base.draw_components(rng, *given)
+        if self.scale_prior is not None:
+            base = base.draw_scale(rng, components, self.scale_prior)
+            components = base.draw_components(rng, *given)
+        new = replace(state, assignment=Z, components=components, scale=base.scale)
+        drawn, components, pairs = self.draw_pairs(rng, new, n)
+        Z, W = state.assignment.copy(), W.copy()
+        Z[is_left], Z[~is_left], W[~is_left] = new.assignment, drawn, pairs
+        kept, Z = without_gaps(Z)
+        return replace(new, assignment=Z, components=components.chosen(kept)), W, 0.0
 
     def density(self, state: MixtureState, frequencies: Array) -> Array:
         """Spectral density at frequencies (n, d), the mean of both signs, shape (n,).
@@ -434,9 +435,6 @@ class Mixture:
         return self.base.with_scale(state.scale)
 
 
-# How far a proposal of frequencies goes.
-
-
 @dataclass(frozen=True)
 class ProposalTuning:
     """What warm-up changes: the step sqrt(1 - rho^2), in (0, 1], of local proposals, and others."""
@@ -445,3 +443,4 @@ class ProposalTuning:
     level: int = 0  # of the sampler's ``few``, if it has them, or all
     global_share: float = 0.0  # of the frequencies that have a global proposal in a sweep
     n_sweeps: int = 1  # that make a step
+    n_anew: int = 0  # frequencies that all that is known from them is forgotten with, at a time

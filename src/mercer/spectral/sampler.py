@@ -13,7 +13,8 @@ Dirichlet-process mixture, and the regression of `mercer.spectral.model`.
 3. Each frequency in its turn, accepted by the ratio of evidences, eqs. (9) to (12), beta and s2
    integrated out.
 4. Where rows are few: components with their members, each component in its turn, then the scale of
-   one input with all frequencies: by the evidence as well, two more passes.
+   one input with all frequencies: by the evidence as well, two more passes. Where single
+   ones are hardly ever refused, half of all or more anew at once, and what the mixture has of them.
 5. The ridge, beta and s2 integrated out.
 6. s2, then beta.
 7. The precision of the linear part given beta and s2.
@@ -53,7 +54,7 @@ from mercer.numerics.cholesky import factorise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.base_measure import Components
 from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
-from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning, without_gaps
+from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning, Whole, without_gaps
 from mercer.spectral.model import (
     FirstFunction,
     Probe,
@@ -90,9 +91,6 @@ from mercer.spectral.rows import (
 # random, have such a global proposal and the others a local one, G and all else given; then G is
 # forgotten. The longer the local step, the less a local proposal finds that a global one does not:
 # the more are global, up to nine in ten.
-#
-# With many rows the first part of the regression's warm-up looks at few of them: sweeps are cheap
-# there, the posterior is wide, and most of the way to where it concentrates is covered.
 
 Array = NDArray[np.float64]
 
@@ -176,19 +174,22 @@ class LearnedStep:
     n_seen: int
     log_step: float
     log_average: float
+    refused: float = 1.0  # average share of global proposals
 
     @classmethod
     def first(cls, step: float) -> LearnedStep:
         """Begin at a step."""
         return cls(0, math.log(step), math.log(step))
 
-    def after(self, excess: float) -> LearnedStep:
+    def after(self, excess: float, refused: float = 1.0) -> LearnedStep:
         """Move by how much more than wanted was accepted."""
         n = self.n_seen + 1
         log_step = self.log_step + 2.0 / math.sqrt(n) * excess
         log_step = min(max(log_step, math.log(_SMALLEST_STEP)), 0.0)
         share = 1.0 if n <= _FIRST_STEPS else (n - _FIRST_STEPS) ** -0.6
-        return LearnedStep(n, log_step, share * log_step + (1.0 - share) * self.log_average)
+        before = 1.0 - share
+        average = share * log_step + before * self.log_average
+        return LearnedStep(n, log_step, average, share * refused + before * self.refused)
 
     @property
     def step(self) -> float:
@@ -206,7 +207,8 @@ class StepAdaptation(Adaptation):
     """Robbins & Monro's search for the step that is accepted 3 times in 10.
 
     More rows are looked at after some warm-up sweeps: one number for each of ``few``. A step has
-    one sweep in warm-up, ``n_sweeps`` after it.
+    one sweep in warm-up, ``n_sweeps`` after it. As many frequencies as leave one refusal are then
+    proposed anew together, if they are half of all or more; if all, half the sweeps are enough.
     """
 
     more_rows_after: tuple[int, ...] = ()
@@ -220,18 +222,21 @@ class StepAdaptation(Adaptation):
         self, learned: LearnedStep, sampler: Any, state: Any, info: Any
     ) -> tuple[LearnedStep, Any]:
         """Move the step by what the last sweep accepted."""
-        learned = learned.after(info.acceptance_rate - TARGET_ACCEPTANCE)
+        refused = 1.0 - info.global_acceptance
+        learned = learned.after(info.acceptance_rate - TARGET_ACCEPTANCE, refused)
         level = sum(learned.n_seen >= end for end in self.more_rows_after)
         return learned, self._tuned(sampler, learned.step, level)
 
     def finish(self, learned: LearnedStep, sampler: Any) -> Any:
         """Keep the average of the search, and look at all rows."""
-        return self._tuned(
-            sampler, learned.average, len(self.more_rows_after), n_sweeps=self.n_sweeps
-        )
+        level, m = len(self.more_rows_after), sampler.n_frequencies
+        n_anew = int(m / max(1.0, m * learned.refused))
+        n_sweeps = -(-self.n_sweeps // 2) if n_anew == m else self.n_sweeps
+        how = n_sweeps, n_anew if 2 * n_anew >= m else 0
+        return self._tuned(sampler, learned.average, level, *how)
 
-    def _tuned(self, sampler: Any, step: float, level: int, n_sweeps: int = 1) -> Any:
-        return self.with_tuning(sampler, ProposalTuning(step, level, global_share(step), n_sweeps))
+    def _tuned(self, sampler: Any, step: float, level: int, *how: int) -> Any:
+        return self.with_tuning(sampler, ProposalTuning(step, level, global_share(step), *how))
 
 
 # The accept loop of one sweep: every frequency in its turn, from products computed once.
@@ -523,12 +528,9 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         for _ in range(self.tuning.n_sweeps):
             state, info = self._take_sweep(rng, state)
             infos.append(info)
-        local, elsewhere = np.mean(
-            [(i.acceptance_rate, i.global_acceptance) for i in infos], axis=0
-        )
-        return state, replace(
-            infos[-1], acceptance_rate=float(local), global_acceptance=float(elsewhere)
-        )
+        rates = [(i.acceptance_rate, i.global_acceptance) for i in infos]
+        local, elsewhere = np.mean(rates, axis=0).tolist()
+        return state, replace(infos[-1], acceptance_rate=local, global_acceptance=elsewhere)
 
     def _take_sweep(
         self, rng: np.random.Generator, state: SpectralState
@@ -588,11 +590,8 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         hear = functools.partial(self._hear, rng, noise, state)
         parameter = noise.draw(rng, state.noise.said, state.noise.parameter, hear)
         coef, variance = state.coef.mean + state.coef.deviations[0], state.coef.noise_variance
-        return (
-            state,
-            parameter,
-            self._weighed(rng, noise, state.frequencies, coef, variance, parameter),
-        )
+        rows = self._weighed(rng, noise, state.frequencies, coef, variance, parameter)
+        return state, parameter, rows
 
     def _weighed(
         self,
@@ -654,30 +653,31 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         gram: Array,
         rows: AnyRows,
     ) -> tuple[MixtureState, Array, Array]:
-        """Step 4: components, then a scale, that take their members along."""
+        """Step 4: components, then a scale, that take their members along; then many anew."""
         model = self._model_of(gram)
         precisions = model.prior_precisions(2 * len(W), state.ridge, state.linear_precision)
 
         carried = self.mixture.propose_components(rng, mixture, W)
-        products = rows.products(carried.frequencies, W)
+        products, Z = rows.products(carried.frequencies, W), mixture.assignment
 
         def log_evidence(is_accepted: NDArray[np.bool_]) -> float:
-            took = is_accepted[carried.groups]
-            return evidence_of_choice(model, gram, products, took, precisions)
+            return evidence_of_choice(model, gram, products, is_accepted[Z], precisions)
 
         log_uniform = np.log(rng.random(mixture.n_components))
         is_accepted, now = decide_groups(log_evidence, log_uniform)
-        took = is_accepted[carried.groups]
-        gram = np.asarray(select(gram, products.among, products.across, took))
+        gram = np.asarray(select(gram, products.among, products.across, is_accepted[Z]))
         mixture, W = carried.decided(mixture, W, is_accepted)
-        if self.mixture.scale_prior is None:
-            return mixture, W, gram
-        carried = self.mixture.propose_scale(rng, mixture, W)
-        other = rows.gram(carried.frequencies)
-        then = evidence_of_products(model, other, precisions)
-        if math.log(1.0 - rng.random()) < then - now + carried.log_ratio:
-            mixture, W = carried.decided(mixture, W, np.ones(1, dtype=bool))
-            gram = other
+        proposals: list[Callable[..., Whole]] = []
+        if self.mixture.scale_prior is not None:
+            proposals.append(self.mixture.propose_scale)
+        if self.tuning.n_anew > 0:
+            proposals.append(functools.partial(self.mixture.propose_anew, n=self.tuning.n_anew))
+        for propose_whole in proposals:
+            new, moved, log_ratio = propose_whole(rng, mixture, W)
+            other = rows.gram(moved)
+            then = evidence_of_products(model, other, precisions)
+            if math.log(1.0 - rng.random()) < then - now + log_ratio:
+                mixture, W, gram, now = new, moved, other, then
         return mixture, W, gram
 
     def _complete(

@@ -118,7 +118,8 @@ def test_log_density_and_centre(case: str) -> None:
         stats.multivariate_normal.logpdf(w, means[k], covariances[k])
         for w, k in zip(W, state.assignment, strict=True)
     )
-    assert mixture.log_density(state, W) == pytest.approx(by_scipy, rel=1e-10)
+    own = state.components.log_densities(W)[np.arange(len(W)), state.assignment]
+    assert own.sum() == pytest.approx(by_scipy, rel=1e-10)
     np.testing.assert_array_equal(mixture.centre(state), means[state.assignment])
 
 

@@ -136,3 +136,20 @@ def test_steps_of_several_sweeps_begin_after_warm_up() -> None:
     learned, warming = adaptation.update(adaptation.init(sampler), sampler, None, info)
     assert warming.tuning.n_sweeps == 1
     assert adaptation.finish(learned, warming).tuning.n_sweeps == 4
+
+
+@pytest.mark.parametrize(
+    ("refused", "n_anew", "n_sweeps"), [(0.0, 4, 3), (0.24, 4, 3), (0.3, 3, 5), (0.6, 0, 5)]
+)
+def test_many_are_proposed_anew_where_hardly_any_is_refused(
+    refused: float, n_anew: int, n_sweeps: int
+) -> None:
+    """About as many of four as leave one refusal; all of them: half the sweeps."""
+    sampler, adaptation = make_spectral(*problem(5, 1)), StepAdaptation(n_sweeps=5)
+    learned = adaptation.init(sampler)
+    info = SpectralInfo(0.3, sampler.tuning.step, 0.0, 1.0 - refused)
+    for _ in range(6):
+        learned, sampler = adaptation.update(learned, sampler, None, info)
+        assert sampler.tuning.n_anew == 0
+    tuning = adaptation.finish(learned, sampler).tuning
+    assert (tuning.n_anew, tuning.n_sweeps) == (n_anew, n_sweeps)
