@@ -70,6 +70,7 @@ from mercer.sphere.several import (
 )
 from mercer.sphere.several import default_moves as default_several_moves
 from mercer.sphere.several import first_moves as first_several_moves
+from mercer.sphere.several_loops import perceptron
 from mercer.sphere.space import Design, Space
 from mercer.sphere.tempering import TemperedSampler, keep_nothing
 
@@ -714,8 +715,8 @@ def compile_several() -> None:
     for noise in (fixed_rate(0.2, 6, 3), learned_confusion((1.0, 1.0), labels, 3)):
         model = SeveralModel(X, labels, noise)
         moves = first_several_moves(model, default_several_moves(model))
-        start = make_several_start(model)
-        SeveralSampler(model, moves, start, keep_nothing).init(rng)
+        SeveralSampler(model, moves, make_several_start(model), keep_nothing).init(rng)
+    perceptron(X, labels, X[:3].copy(), 1)
 
 
 def _pass(names: tuple[str, ...]) -> None:
@@ -728,5 +729,4 @@ def _pass(names: tuple[str, ...]) -> None:
         moves, point = first_moves(names, model), model.point(rng.standard_normal(2))
         moves.apply(rng, model, model.noise, point, drawn)
         if "hmc" in names:
-            start = PriorStart((model.rank,))
-            TemperedSampler(model, (0.0, 1.0), moves, start, keep_nothing).init(rng)
+            TemperedSampler(model, (0.0, 1.0), moves, PriorStart((2,)), keep_nothing).init(rng)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mercer.features.products import cosines_and_sines
@@ -19,6 +20,7 @@ from mercer.spectral import loops as spectral_loops
 from mercer.sphere import fitting as sphere_fitting
 from mercer.sphere import loops as sphere_loops
 from mercer.sphere import several_loops
+from mercer.sphere.several import separating_functions
 from support import loops_to_compile
 from support.first_run import run_with_cache
 
@@ -167,6 +169,15 @@ def test_loops_of_the_sphere_are_compiled_for_rates_by_class_too(
     warm_up()
     position = list(inspect.signature(loop.py_func).parameters).index(costs)
     assert sorted(signature[position].ndim for signature in loop.signatures) == axes
+
+
+def test_the_start_of_certain_labels_is_compiled_ahead() -> None:
+    """That of several classes, for the arrays that it is asked with; else a first fit compiles."""
+    sphere_fitting.compile_several()
+    n_before = len(several_loops.perceptron.signatures)
+    x = np.linspace(-1.0, 1.0, 12)  # least squares never say the class in the middle
+    separating_functions(np.column_stack([np.ones(12), x]), np.arange(12) // 4, 3, np.arange(12))
+    assert len(several_loops.perceptron.signatures) == n_before == 1
 
 
 def test_other_methods_do_not_change_what_is_cached(tmp_path: Path, monkeypatch) -> None:
