@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from mercer.likelihoods.label_noise import fixed_rate
 from mercer.sphere.sampler import signed_rows
-from mercer.sphere.tempering import Tempering, measure_errors
+from mercer.sphere.tempering import Tempering, climb_errors
 from reproduce.papers.reproduction import Settings
 from reproduce.papers.sphere_part import Part, correlation_claim, rank_correlation, space_of
 from reproduce.papers.sphere_problems import plane_rows
@@ -91,7 +91,7 @@ def margin(S: Array) -> float:
 def _margin_and_evidence(
     rng: np.random.Generator, S: Array, ladder: Tempering
 ) -> tuple[float, float]:
-    law = measure_errors(rng, S, ladder)
+    law = climb_errors(rng, S, ladder).law()
     return margin(S), law.log_evidence(fixed_rate(0.0, len(S)))[0]
 
 

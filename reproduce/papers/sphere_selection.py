@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.sphere.tempering import Tempering, measure_errors
+from mercer.sphere.tempering import Tempering, climb_errors
 from reproduce.papers.reproduction import Settings, mean_and_error
 from reproduce.papers.sphere_draws import draw_classifiers, model_of
 from reproduce.papers.sphere_part import Part, correlation_claim, rank_correlation, space_of
@@ -72,7 +72,7 @@ def _evidence_and_error(
         space = space_of(kernel, factor, split.X, 1.0)
         design = space.design()
         model = model_of(design.L, split.labels, _RATE)
-        log_evidence, _ = measure_errors(rng, model.L, ladder).log_evidence(model.noise)
+        log_evidence, _ = climb_errors(rng, model.L, ladder).law().log_evidence(model.noise)
         g = draw_classifiers(rng, model, _N_DRAWS, thin=_THIN)
         f, _ = space.latent(split.X_test, space.coefficients(design, g))
         is_wrong = (np.mean(f > 0.0, axis=0) > 0.5) != split.labels_test

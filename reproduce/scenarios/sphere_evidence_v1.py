@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp
 from threadpoolctl import threadpool_limits
 
-from mercer.sphere.tempering import Tempering, measure_errors
+from mercer.sphere.tempering import Tempering, climb_errors
 from reproduce.workloads import noisy_rows_v1
 
 SEED = 0
@@ -67,7 +67,7 @@ def _spread(n: int, r: int) -> dict[str, Any]:
 
 def _curve(L: Array, ladder: Tempering, seed: int) -> tuple[Array, float]:
     begin = time.process_time()
-    law = measure_errors(np.random.default_rng(seed), L, ladder)
+    law = climb_errors(np.random.default_rng(seed), L, ladder).law()
     values = law.curve(RATES).log_evidence
     return values, time.process_time() - begin
 

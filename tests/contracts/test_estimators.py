@@ -104,7 +104,7 @@ OTHER_SETTINGS = [
 @pytest.fixture(autouse=True)
 def short_ladders(monkeypatch: pytest.MonkeyPatch) -> None:
     """How exact the evidence is does not matter here."""
-    monkeypatch.setattr(selection, "_RUNS", ((10**9, (Tempering(10, 12),)),))
+    monkeypatch.setattr(selection, "_RUNS", (Tempering(10, 12),))
 
 
 _TRAINING = {"check_classifiers_train", "check_regressors_train"}

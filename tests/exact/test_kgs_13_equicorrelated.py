@@ -8,7 +8,7 @@ import pytest
 from mercer.likelihoods.label_noise import fixed_rate
 from mercer.sphere import tempering as ladder
 from mercer.sphere.space import spectrum_of
-from mercer.sphere.tempering import Tempering, measure_errors
+from mercer.sphere.tempering import Tempering, climb_errors
 from support.sphere_cases import (
     equicorrelated_error_law,
     equicorrelated_gram,
@@ -36,7 +36,7 @@ def exact(n: int) -> np.ndarray:
 def estimates(n: int, n_runs: int) -> np.ndarray:
     """Log evidence of the rates and its standard error: (n_runs, n_rates, 2)."""
     L = spectrum_of(equicorrelated_gram(n)).design().L
-    laws = [measure_errors(np.random.default_rng(s), L, SIZES[n][1]) for s in range(n_runs)]
+    laws = [climb_errors(np.random.default_rng(s), L, SIZES[n][1]).law() for s in range(n_runs)]
     return np.array([[law.log_evidence(fixed_rate(q, n)) for q in RATES] for law in laws])
 
 
@@ -55,7 +55,7 @@ def test_kgs_13_law_of_errors() -> None:
     """P(e) = 1/(n + 1), in nats, wherever the ladder was."""
     n = 60
     L = spectrum_of(equicorrelated_gram(n)).design().L
-    law = measure_errors(np.random.default_rng(7), L, Tempering(24, 1500))
+    law = climb_errors(np.random.default_rng(7), L, Tempering(24, 1500)).law()
     log_prior = law.log_prior[law.support] - np.log(equicorrelated_error_law(n)[law.support])
     assert len(law.support) > 0.9 * n
     assert np.abs(log_prior).mean() < 0.3

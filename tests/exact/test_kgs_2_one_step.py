@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate, learned_rate
-from mercer.sphere.great_circle import great_circle_move
 from support.circle_cases import (
     Step,
     extended,
+    great_circle_move,
     iid_coefficients,
     isotropic,
     mistaken,

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.great_circle import great_circle_move
-from support.circle_cases import Step, extended, iid_coefficients, isotropic, mistaken, paper_step
+from support.circle_cases import (
+    Step,
+    extended,
+    great_circle_move,
+    iid_coefficients,
+    isotropic,
+    mistaken,
+    paper_step,
+)
 from support.sphere_cases import pattern_number, pattern_posterior
 from support.statistics import largest_z, z_limit
 

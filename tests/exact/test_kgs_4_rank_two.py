@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.likelihoods.label_noise import LabelNoise
-from mercer.sphere.great_circle import great_circle_move
-from support.circle_cases import Step, extended, mistaken, tempered
+from support.circle_cases import Step, extended, great_circle_move, mistaken, tempered
 from support.sphere_cases import Arcs, noises, noisy_rows
 from support.statistics import dkw_distance, dkw_limit, few_first, tiers
 

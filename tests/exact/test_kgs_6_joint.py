@@ -7,8 +7,14 @@ import pytest
 from scipy import stats
 
 from mercer.likelihoods.label_noise import fixed_rate
-from mercer.sphere.great_circle import great_circle_move
-from support.circle_cases import Step, extended, iid_coefficients, isotropic, tempered
+from support.circle_cases import (
+    Step,
+    extended,
+    great_circle_move,
+    iid_coefficients,
+    isotropic,
+    tempered,
+)
 from support.sphere_cases import noisy_gram
 from support.statistics import largest_z, tiers, z_limit
 

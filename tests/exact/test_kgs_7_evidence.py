@@ -8,7 +8,7 @@ import pytest
 from mercer.likelihoods.label_noise import fixed_rate, learned_rate
 from mercer.sphere import tempering as ladder
 from mercer.sphere.space import spectrum_of
-from mercer.sphere.tempering import Tempering, measure_errors
+from mercer.sphere.tempering import Tempering, climb_errors
 from support.sphere_cases import (
     noisy_gram,
     noisy_rows,
@@ -50,7 +50,7 @@ def estimates(L: np.ndarray, n_runs: int = N_RUNS) -> np.ndarray:
     """Values and standard errors of independent runs: (n_runs, rates + 1, 2)."""
     n, all_runs = len(L), []
     for seed in range(n_runs):
-        law = measure_errors(np.random.default_rng(seed), L, Tempering(24, 100))
+        law = climb_errors(np.random.default_rng(seed), L, Tempering(24, 100)).law()
         noises = [*(fixed_rate(q, n) for q in RATES), learned_rate(PRIOR, n)]
         all_runs.append([law.log_evidence(noise) for noise in noises])
     return np.array(all_runs)
@@ -77,7 +77,7 @@ def test_kgs_7_rate_0_is_an_orthant() -> None:
 def test_kgs_7_one_half_is_no_information() -> None:
     """At rate 1/2 the evidence is 2^-n, whatever was drawn."""
     for L in CASES.values():
-        law = measure_errors(np.random.default_rng(0), L, Tempering(24, 30))
+        law = climb_errors(np.random.default_rng(0), L, Tempering(24, 30)).law()
         value, error = law.log_evidence(fixed_rate(0.5, len(L)))
         assert value == pytest.approx(-len(L) * np.log(2.0), abs=1e-9)
         assert error < 1e-9

@@ -9,7 +9,7 @@ from mercer.likelihoods.label_noise import LabelNoise, class_rates, fixed_rate, 
 from mercer.sphere import tempering as ladder
 from mercer.sphere.sampler import Moves, SphereModel
 from mercer.sphere.space import spectrum_of
-from mercer.sphere.tempering import Tempering, measure_errors
+from mercer.sphere.tempering import Tempering, climb_errors
 from support.lift_cases import cells_excess, trajectory
 from support.sphere_cases import (
     noises,
@@ -127,7 +127,9 @@ def asymmetry(n_runs: int = 20) -> float:
     many on the first.
     """
     L = noisy_rows(6, 2, 0.1, seed=64)
-    laws = [measure_errors(np.random.default_rng(s), L, Tempering(16, 100)) for s in range(n_runs)]
+    laws = [
+        climb_errors(np.random.default_rng(s), L, Tempering(16, 100)).law() for s in range(n_runs)
+    ]
     p = np.exp([law.log_prior for law in laws])
     difference = (p - p[:, ::-1])[:, :3]
     error = difference.std(axis=0, ddof=1) / np.sqrt(n_runs)

@@ -16,7 +16,6 @@ from scipy.special import digamma, polygamma
 from mercer.errors import ClusterError
 from mercer.random import stream
 from mercer.sampling.driver import Labels, SamplingStoppedError, run_to_end, sample, sample_longer
-from mercer.sampling.sampler import iterate
 from support.runs import ENTROPY, digest, open_folder, options
 from support.statistics import largest_z, z_limit
 from support.toy_sampler import (
@@ -170,15 +169,6 @@ def test_the_law_sees_a_driver_that_keeps_moves_only(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(ToySampler, "step", until_it_moves)
     assert law_error(4.0) > z_limit(50, 3)
-
-
-def test_iterate_is_the_same_loop() -> None:
-    sampler, rng = ToySampler(), stream(ENTROPY, "chain", 0)
-    state = sampler.init(stream(ENTROPY, "start", 0))
-    states, _ = by_hand(6, 0, 0)
-    for expected, (seen, info) in zip(states, iterate(sampler, rng, state), strict=False):
-        assert seen.x == expected.x
-        assert isinstance(info, ToyInfo)
 
 
 def test_labels_reach_the_draws() -> None:

@@ -19,6 +19,20 @@ def extended(L: np.ndarray, g: np.ndarray) -> np.ndarray:
     return np.concatenate([g @ L.T, g], axis=-1)
 
 
+def great_circle_move(
+    rng: np.random.Generator,
+    point: np.ndarray,
+    direction: np.ndarray,
+    n_rows: int,
+    noise: LabelNoise,
+) -> tuple[np.ndarray, int, int]:
+    """One compiled step: the new point, its errors, and the arcs that it was chosen from."""
+    moved, n_errors, n_arcs = compiled.great_circle_moves(
+        rng, point, direction[np.newaxis], n_rows, noise
+    )
+    return moved, int(n_errors[0]), int(n_arcs[0])
+
+
 def tangent_of(point: np.ndarray, direction: np.ndarray, n_rows: int) -> np.ndarray:
     """The direction, projected on the tangent space at g and scaled to the length of g."""
     g, z = point[n_rows:], direction[n_rows:]

@@ -59,10 +59,17 @@ def noises(
     }
 
 
+def log_likelihood(model: SeveralModel, f: np.ndarray) -> np.ndarray:
+    """Log probability of the labels at latent values of shape (..., C, n), in nats."""
+    if isinstance(model.noise, Confusion):
+        return model.noise.log_likelihood(f.argmax(axis=-2))
+    return np.asarray(model.noise.log_no_errors - model.noise.cost(model.is_wrong(f)))
+
+
 def cost_of(model: SeveralModel, f: np.ndarray) -> np.ndarray:
     """Cost in nats of function values (..., C, n)."""
     return np.asarray(model.noise.log_no_errors if isinstance(model.noise, LabelNoise) else 0.0) - (
-        model.log_likelihood(f)
+        log_likelihood(model, f)
     )
 
 

@@ -74,8 +74,8 @@ def case(n: int, r: int, n_classes: int, kind: str, seed: int = 0):
     model = make_model(n, r, n_classes, kind, seed=seed)
     rng = np.random.default_rng(seed)
     g = rng.standard_normal((n_classes, r))
-    if model.must_be_right.any():
-        labels = np.where(model.must_be_right, np.argmax(g @ model.L.T, axis=0), model.labels)
+    if model.noise.must_be_right.any():
+        labels = np.where(model.noise.must_be_right, np.argmax(g @ model.L.T, axis=0), model.labels)
         model = SeveralModel(model.L, labels, noises(labels, n_classes)[kind])
     return model, model.point(g)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -84,12 +84,3 @@ class Adaptation(ABC):
     def with_tuning(self, sampler: Any, tuning: Any) -> Any:
         """Return the sampler with that part replaced: the inverse of ``tuning``."""
         return dataclasses.replace(sampler, tuning=tuning)
-
-
-def iterate(
-    sampler: Sampler[StateT, InfoT], rng: np.random.Generator, state: StateT
-) -> Iterator[tuple[StateT, InfoT]]:
-    """Yield (state, info) after each step, without end."""
-    while True:
-        state, info = sampler.step(rng, state)
-        yield state, info

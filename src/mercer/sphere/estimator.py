@@ -634,10 +634,17 @@ class KernelGibbsClassifier(SampleClassifier):
             else:
                 by_class = learned_class_rates(noise.prior, labels)
         self.row_names_ = self._row_names(len(Xs))
+        known = self._nearby
+        if np.shape(known) != (len(candidates), 2) or np.isnan(known).all():  # of other arguments
+            known = None
         problem = Problem(
-            candidates, labels, costs, noise_of, self.sampler, self.row_names_, by_class
+            candidates, labels, costs, noise_of, self.sampler, self.row_names_, by_class, known
         )
         return problem, notes
+
+    @property
+    def _leaves_draws(self) -> bool:
+        return not self._check_arguments()[1].is_finite  # of those may be too many rows to compare
 
     def _to_parts(self) -> ModelParts:
         return parts_of(self)
@@ -674,7 +681,7 @@ class KernelGibbsClassifier(SampleClassifier):
     def _set_fitted(
         self, fitted: FittedSphere, labels: NDArray[np.int64], notes: tuple[str, ...]
     ) -> None:
-        draws = fitted.draws
+        draws, self._left = fitted.draws, fitted.left
         self.posterior_, self.diagnostics_ = draws, fitted.diagnostics
         self._sample = PosteriorSample.of(tuple(map(_without_files, fitted.models)), draws)
         self.compared_: Table = comparison_table(fitted)

@@ -60,6 +60,7 @@ from mercer.sphere.selection import (
     probabilities_by_noise,
     shares,
     under_rates_by_class,
+    what_is_known,
 )
 from mercer.sphere.several import (
     SeveralAdaptation,
@@ -81,13 +82,11 @@ Array = NDArray[np.float64]
 # More rows of finite features than this are screened; there is no table of all of them.
 LARGEST_WHOLE = 5000
 # Rows times trajectories of one draw.
-_ROWS_A_DRAW = 8000
+_ROWS_A_DRAW = 4000
 # Each of several models warms up for its share of the steps, but for so many at least.
 _FEWEST_WARMUP = 30
-# Trajectories of a step of the screened sampler.
-_SCREENED_TRAJECTORIES = 16
-# Rows that the linear start of a screened chain is fitted to.
-_START_ROWS = 200_000
+# Trajectories of a step of the screened sampler, and rows that its linear start is fitted to.
+_SCREENED_TRAJECTORIES, _START_ROWS = 16, 200_000
 RATE_OF_MANY = f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
 # Powers of the likelihood where rungs are asked for.
 _POWERS = tuple(np.linspace(0.0, 1.0, 8).tolist())
@@ -355,10 +354,9 @@ class Problem:
     """Candidates, labels 0..C-1 and costs of errors: what is to be learned.
 
     Draws are taken under ``noise``; candidates are compared under ``noise_of(rows)`` for some
-    of the rows, None for no comparison and no evidence (a single candidate with too many rows).
-    ``by_class`` has rates for each of two classes, over which and one rate the draws are
-    averaged by evidence; or it is ``noise`` itself. ``sampler`` is "auto", "tempered" or one
-    move; ``names`` is None where rows are called by their positions.
+    of the rows, None for no comparison (a single candidate with too many rows). ``by_class`` has
+    rates for each of two classes, over which and one rate draws are averaged, or is ``noise``
+    itself. ``sampler`` is "auto", "tempered" or one move; ``names`` None for positions.
     """
 
     candidates: tuple[Candidate, ...]
@@ -368,6 +366,7 @@ class Problem:
     sampler: str
     names: RowNames | None = None
     by_class: LabelNoise | None = None
+    known: Array | None = None  # of a fit to these rows and a few more: `what_is_known`
 
 
 @dataclass(frozen=True)
@@ -387,6 +386,7 @@ class FittedSphere:
     models: tuple[Candidate, ...]
     probability: Array
     left_out: float
+    left: Array | None = None  # for fits to most of these rows: `what_is_known`
 
 
 def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
@@ -398,6 +398,8 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     with one_blas_thread(), waiting(said, options.progress):
         choice = _choose(problem, options)
     n = len(problem.labels)
+    if problem.known is not None:
+        options = replace(options, n_warmup=min(options.n_warmup, _FEWEST_WARMUP))
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
     counts = _allot(choice.weights[choice.weights > 0.0], options.n_draws)
     runs: list[Sampled] = []
@@ -418,6 +420,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     return FittedSphere(
         draws, p, diagnose(draws), (*notes, *choice.notes), choice.compared, models,
         choice.probability.sum(axis=1), float(choice.probability[choice.weights == 0.0].sum()),
+        choice.left,
     )  # fmt: skip
 
 
@@ -428,8 +431,7 @@ _Model = tuple[Candidate, LabelNoise | Confusion]
 class _Choice:
     """What the comparison has left: models, each with a noise, and what to say.
 
-    Probabilities and shares of the draws, (k, 2) each, are of the k compared models under the
-    common noise and under rates by class.
+    Probabilities and shares of draws, (k, 2), are of models under one noise and rates by class.
     """
 
     compared: tuple[Compared, ...]
@@ -437,6 +439,7 @@ class _Choice:
     probability: Array
     weights: Array
     notes: tuple[str, ...]
+    left: Array | None = None
 
 
 # Probability and shares where nothing was compared.
@@ -454,9 +457,11 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
         rows = np.sort(stream(options.entropy, "rows", 3).choice(n, _COMPARED_ROWS, replace=False))
     compared = compare(
         candidates, problem.labels, problem.noise_of, options.entropy,
-        options.deadline_before_chains(_COMPARING), rows, problem.by_class,
+        options.deadline_before_chains(_COMPARING), rows, problem.by_class, problem.known,
     )  # fmt: skip
-    notes = (*_say_what_time_cut(compared, len(candidates)), *common)
+    left = what_is_known(candidates, compared)
+    n_left_out = 0 if problem.known is None else np.isnan(problem.known[:, 0]).sum()
+    notes = (*_say_what_time_cut(compared, len(candidates) - n_left_out), *common)
     if not compared:
         return _Choice((), [(candidates[len(candidates) // 2], noise)], *_ALONE, notes)
     by_class = problem.by_class
@@ -475,7 +480,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
         (compared[j].candidate, noise if k == 0 or by_class is None else by_class)
         for j, k in np.argwhere(weights > 0.0)
     ]
-    return _Choice(compared, models, p, weights, notes)
+    return _Choice(compared, models, p, weights, notes, left)
 
 
 def _say_noise(one: float, two: float) -> str:

@@ -362,25 +362,14 @@ def walk_great_circles(
 Array = NDArray[np.float64]
 
 
-def great_circle_move(
-    rng: np.random.Generator, point: Array, direction: Array, n_rows: int, noise: LabelNoise
-) -> tuple[Array, int, int]:
-    """Take one exact step: the new point, its errors, and the arcs that it chose from.
-
-    ``point``, which is left alone, is [f; g], labels multiplied in (row i is wrong when f_i <=
-    0), ``direction`` [L z; z] with z ~ N(0, I), independent of it. At rate 0 the point must
-    have positive likelihood.
-    """
-    moved, n_errors, n_arcs = great_circle_moves(rng, point, direction[np.newaxis], n_rows, noise)
-    return moved, int(n_errors[0]), int(n_arcs[0])
-
-
 def great_circle_moves(
     rng: np.random.Generator, point: Array, directions: Array, n_rows: int, noise: LabelNoise
 ) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
-    """Take one step along each of ``directions``, shape (b, n + r): b calls of the above in one.
+    """Take an exact step along each of ``directions``, shape (b, n + r), [L z; z] with z ~ N(0, I).
 
-    Returns the last point, and errors and arcs of each step.
+    ``point``, which is left alone, is [f; g], labels multiplied in (row i is wrong when f_i <= 0).
+    At rate 0 it must have positive likelihood. Returns the last point, its errors and the arcs that
+    were chosen from, of each step.
     """
     end, n_steps = point.copy(), len(directions)
     n_errors, n_arcs = np.empty(n_steps, np.int64), np.empty(n_steps, np.int64)

@@ -96,10 +96,6 @@ class SphereModel:
         """[L z; z] for each row z of Z, shape (k, n + r): one matrix product."""
         return np.concatenate([Z @ self.L.T, Z], axis=1)
 
-    def log_likelihood(self, f: Array) -> Array:
-        """Log probability of the labels at latent values f of shape (..., n), in nats; eq. (3)."""
-        return self.noise.log_no_errors - self.noise.cost(f <= 0.0)
-
 
 def merged(model: SphereModel) -> tuple[SphereModel, Walls]:
     """Return the same density with one row for all that lie on one line, and which these are.
@@ -402,12 +398,11 @@ class SphereSampler(Sampler[SphereState, SphereInfo]):
 # Warm-up of the sphere samplers: the length of a trajectory, and directions for the line moves.
 #
 # Both come from the spread of g over the draws of a window. A trajectory of pi/2 would make g
-# independent where no wall is met; where many rows hold g in a narrow cone it need be no longer
-# than takes it across: a few posterior standard deviations. Directions are the principal axes of
-# the covariance, as long as the standard deviation along them.
+# independent where no wall is met; in a narrow cone it need be no longer than takes it across.
+# Directions are the principal axes of the covariance, as long as the deviation along them.
 #
 # The number of errors, and the rate that is learned from it, moves more slowly than g. Of the
-# trajectories of a draw as many are kept as leave it correlated by a third from draw to draw, as if
+# trajectories of a draw as many are kept as leave it correlated by 0.6 from draw to draw, as if
 # by a process of order one.
 
 QUARTER = 0.5 * math.pi
@@ -420,7 +415,7 @@ N_LINES = 16
 
 
 # Correlation of the numbers of errors of successive draws that is small enough.
-_CORRELATION = 0.35
+_CORRELATION = 0.6
 
 
 @dataclass(frozen=True)
@@ -510,7 +505,7 @@ def _tuned(window: Array, moves: Moves, model: SphereModel) -> SphereTuning:
 
 
 def _n_needed(n_trajectories: int, n_errors: Array) -> int:
-    """Trajectories after which the numbers of errors are correlated by a third, at most as many.
+    """Trajectories after which the numbers of errors are correlated by 0.6, at most as many.
 
     With a standard error on top of what was seen: few draws ask for more trajectories.
     """

@@ -2,8 +2,9 @@
 
 Candidates are compared in rounds. Expectation propagation, first on a subset of the rows where
 there are many, drops those that are hopeless. Of the others a tempered run on all rows is begun,
-and that of those that are still within reach is prolonged: it gives the evidence. Posterior
-probabilities are those under equal prior ones, and the shares of the draws on average.
+and that of those still within reach and not well known is prolonged. Both give the evidence, each
+by its precision. Posterior probabilities are those under equal prior ones, and the shares of the
+draws on average. Folds need no runs: how far propagation is off is known from all rows.
 """
 
 from __future__ import annotations
@@ -60,11 +61,13 @@ _HOPELESS_ON_SUBSET = 8.0
 _ERROR, _ERROR_WITHOUT_NUGGET = 0.5, 1.0
 # Rows of the first subset, where it is much fewer than there are; and most rows for propagation.
 _SUBSET_ROWS, _MOST_PROPAGATED = 400, 1500
-# The run that is begun, and what it is prolonged to: fewer sweeps where they are dear.
-_RUNS: tuple[tuple[int, tuple[Tempering, ...]], ...] = (
-    (600, (Tempering(12, 30), Tempering(12, 75), Tempering(20, 150))),
-    (10**9, (Tempering(12, 30), Tempering(16, 60))),
-)
+# The run that is begun, and what it is prolonged to.
+_RUNS = (Tempering(12, 30), Tempering(12, 75))
+# Standard errors in nats that are small enough: of an evidence, where weights of models are off by
+# a factor of two then, and of the run alone, so that it can tell an approximation that is wrong.
+_WELL_KNOWN, _SOME = 0.7, 2.0
+# Standard errors by which an approximation that has gone wrong is away from a run.
+_CONTRADICTION = 5.0
 # Probability of the models, those of the least, that give no draws; and how many give some at most:
 # the chains of each of them warm up.
 _LEFT_OUT, _MOST_USED = 0.05, 6
@@ -86,12 +89,10 @@ class Candidate:
 class Compared:
     """A candidate with its log evidence (nats), standard error, and the law that gave them.
 
-    ``is_final`` tells a candidate of the last round from one that was dropped before; ``n_rows``
-    says how many rows the evidence is of, and ``is_approximate`` that it had no run: evidence is
-    -inf, and its error inf, where an approximation did not come to rest. There is a law for two
-    classes only. ``by_class`` is the log evidence with a noise rate for each class, of the
-    last round where it was asked for, and ``one_rate`` that with one, where ``log_evidence`` is the
-    average over both.
+    ``is_final`` tells a candidate of the last round from one that was dropped before, of ``n_rows``
+    rows, and ``is_approximate`` one without a run: evidence is -inf, its error inf, where it did
+    not come to rest. There is a law of two classes only. ``by_class`` is the log evidence with a
+    noise rate for each class, and ``one_rate`` that with one, where ``log_evidence`` is over both.
     """
 
     candidate: Candidate
@@ -103,6 +104,37 @@ class Compared:
     by_class: tuple[float, float] | None = None
     one_rate: float | None = None
     is_approximate: bool = False
+    approximation: tuple[float, float] = (math.nan, math.nan)  # of the same, if it came to rest
+
+
+def what_is_known(candidates: Sequence[Candidate], compared: Sequence[Compared]) -> Array:
+    """What a comparison leaves for fits to most of its rows, those of folds.
+
+    Of each candidate, shape (k, 2), what its evidence under one rate, and under one a class, has
+    more than propagation says, in nats: nan where it was dropped, inf where it needs a run. What a
+    fold chooses follows from its own rows but for that.
+    """
+    said, value = np.full((2, len(candidates), 2), np.nan)
+    number = {id(one): k for k, one in enumerate(candidates)}
+    for one in compared:
+        k = number[id(one.candidate)]
+        if one.n_rows == compared[0].n_rows:  # others were dropped on some of the rows
+            said[k] = one.approximation
+        if one.is_final:
+            value[k] = one.log_evidence, (one.by_class or (one.log_evidence,))[0]
+    return np.where(np.isnan(value) | np.isfinite(said), value - said, np.inf)
+
+
+def _without_runs(approximate: Mapping[int, Compared], ahead: Array | None) -> dict[int, Compared]:
+    """Evidence from propagation and what that is off by; nothing where one needs a run."""
+    if ahead is None or not np.isfinite([one.approximation for one in approximate.values()]).all():
+        return {}
+    return {} if not np.isfinite(ahead[list(approximate)]).all() else {
+        k: replace(
+            one, log_evidence=one.log_evidence + ahead[k, 0], is_final=True, is_approximate=False,
+            by_class=one.by_class and (one.by_class[0] + ahead[k, 1], one.by_class[1]),
+        ) for k, one in approximate.items()
+    }  # fmt: skip
 
 
 def compare(
@@ -113,6 +145,7 @@ def compare(
     deadline: float | None = None,
     among: NDArray[np.int64] | None = None,
     by_class: LabelNoise | None = None,
+    known: Array | None = None,
 ) -> tuple[Compared, ...]:
     """Estimate the evidence of candidates, of those that are not hopeless on all rows; best first.
 
@@ -121,66 +154,73 @@ def compare(
 
     Candidates have the same training rows, with labels 0..C-1, or the rows ``among`` them;
     ``noise_of(rows)`` gives the costs of errors of two classes for some rows. ``by_class`` has
-    unknown rates for each of two classes, under which candidates are measured too: one that is
-    hopeless under one rate may be the best under these, where a smaller nugget leaves more to the
-    rates. Dropped is what is hopeless under both.
+    unknown rates for each of two classes, under which candidates are measured too: dropped is what
+    is hopeless under both, since a smaller nugget leaves more to the rates.
 
-    A candidate whose approximation did not come to rest has a run: nothing is known of it. One that
-    was dropped has another chance if the best run ends below what was known of it: then what it was
-    dropped for had promised too much.
+    A candidate whose approximation did not come to rest has a run. One that was dropped has another
+    chance if the best run ends below what was known of it. With what is ``known`` of a fit to more
+    rows candidates far behind are left out, and the others have no runs where that is enough.
 
     What has not been measured by the ``deadline`` (of `time.monotonic`) is left out, and a run
-    under way ends early. The candidates in the middle come first: those that nobody would be
-    surprised by. The result may be empty, or without one of the last round.
+    under way ends early; the candidates in the middle come first. The result may be empty.
     """
     everything = np.arange(len(labels)) if among is None else among
     measuring = _Measuring(labels, noise_of, entropy, deadline, by_class, len(everything))
     compared: dict[int, Compared] = {}
     approximate: dict[int, Compared] = {}
     alive = sorted(range(len(candidates)), key=lambda k: abs(k - len(candidates) // 2))
-    for rows, limit in _screens(entropy, everything) if len(candidates) > 1 else []:
+    if known is not None:
+        alive = [k for k in alive if not np.isnan(known[k, 0])]
+    screens = _screens(entropy, everything)
+    if len(candidates) == 1:  # of few features propagation says too little
+        is_full = isinstance(candidates[0].space, KernelSpace)
+        screens = [each for each in screens if is_full and len(each[0]) == len(everything)]
+    for rows, limit in screens:
         seen = {k: measuring.approximate(candidates[k], rows) for k in alive}
         measured = {k: one for k, one in seen.items() if one is not None}
         compared |= measured
         approximate, alive = measured, _not_hopeless(measured, limit) if measured else []
     runs: dict[int, tuple[Climb, ...]] = {}
-    lengths = next(lengths for size, lengths in _RUNS if len(everything) <= size)
-    lengths = lengths if len(candidates) > 1 else lengths[-1:]
-    looked_at: set[int] = set()
+    if not screens or len(screens[-1][0]) < len(everything):
+        approximate = {}  # what some of the rows say is no part of the evidence of all
+    finals = _without_runs({k: approximate[k] for k in alive if k in approximate}, known)
+    compared |= finals
+    alive = [] if finals else alive
+    looked_at, enough = set[int](), set[int]()
     while alive:
         looked_at |= set(alive)
-        for number, tempering in enumerate(lengths):
-            measured = {}
+        for number, tempering in enumerate(_RUNS):
+            measured, is_last = {}, number == len(_RUNS) - 1
             for k in alive:
-                found = measuring.run(candidates[k], k, everything, tempering, runs.get(k))
+                found, other = runs.get(k), approximate.get(k)
+                if k not in enough:
+                    found = measuring.run(candidates[k], k, everything, tempering, found)
                 if found is None:
                     continue
-                runs[k] = found
-                measured[k] = measuring.evidence(
+                runs[k], is_known = found, other is not None and np.isfinite(other.approximation[1])
+                own = measuring.evidence(
                     candidates[k], k, everything, found, tempering,
-                    is_last=number == len(lengths) - 1,
+                    is_needed=is_last and not is_known,
                 )  # fmt: skip
+                measured[k] = replace(_both(own, other), is_final=is_last)
+                if own.standard_error < _SOME and measured[k].standard_error < _WELL_KNOWN:
+                    enough.add(k)
             compared |= measured
             others = {k: one for k, one in compared.items() if one.is_final or k in measured}
-            both = {k: _both(one, approximate.get(k)) for k, one in others.items()}
-            alive = [k for k in _not_hopeless(both, _HOPELESS) if k in measured]
+            alive = [k for k in _not_hopeless(others, _HOPELESS) if k in measured]
         alive = [k for k in _overlooked(compared) if k not in looked_at]
-    finals = [_shown(one) for one in compared.values()]
-    return tuple(sorted(finals, key=_standing))
+    return tuple(sorted(map(_shown, compared.values()), key=_standing))
 
 
 def _overlooked(compared: Mapping[int, Compared]) -> list[int]:
     """Those dropped that had, of the same rows, more evidence than the best of the last round."""
     finals = [one for one in compared.values() if one.is_final]
-    dropped = {
-        k: one for k, one in compared.items() if finals and one.n_rows == finals[0].n_rows
-        and not one.is_final
-    }  # fmt: skip
     best = max((one.log_evidence for one in finals), default=np.inf)
     by_class = max((one.by_class[0] for one in finals if one.by_class), default=np.inf)
     return [
-        k for k, one in dropped.items()
-        if one.log_evidence > best or (one.by_class is not None and one.by_class[0] > by_class)
+        k for k, one in compared.items()
+        if finals and not one.is_final and one.n_rows == finals[0].n_rows
+        and (one.log_evidence > best or (one.by_class is not None and one.by_class[0] > by_class))
     ]  # fmt: skip
 
 
@@ -193,22 +233,25 @@ def _both(run: Compared, other: Compared | None) -> Compared:
     by_class = None
     if run.by_class is not None and other.by_class is not None:
         by_class = _mean(*run.by_class, *other.by_class)
-    return replace(run, log_evidence=value, standard_error=error, by_class=by_class)
+    return replace(
+        run, log_evidence=value, standard_error=error, by_class=by_class,
+        approximation=other.approximation,
+    )  # fmt: skip
 
 
 def _mean(one: float, error: float, two: float, error_of_two: float) -> tuple[float, float]:
-    precision, other = error**-2.0, error_of_two**-2.0  # 0 where nothing is known
-    if not np.isfinite(one) or other == 0.0:
+    """That of a run and an approximation; of the run alone where they contradict each other."""
+    is_known = np.isfinite(one) and error > 0.0 and np.isfinite(error_of_two)
+    if not is_known or abs(one - two) > _CONTRADICTION * np.hypot(error, error_of_two):
         return one, error
+    precision, other = error**-2.0, error_of_two**-2.0  # 0 where nothing is known
     return (precision * one + other * two) / (precision + other), (precision + other) ** -0.5
 
 
 def _shown(one: Compared) -> Compared:
     """What an evidence that is not of the last round is good for."""
-    if one.is_final:
-        return one
     error = np.nan if one.is_approximate else one.standard_error
-    return replace(one, law=None, by_class=None, standard_error=error)
+    return one if one.is_final else replace(one, law=None, by_class=None, standard_error=error)
 
 
 @dataclass(frozen=True)
@@ -241,8 +284,11 @@ class _Measuring:
                 signed_rows(L, labels), variance, self._rates_by_class(rows), each[0]
             )
             found = _settled([two], error)
+        value, error = _settled(each, error)
+        said = value, value if found is None else found[0]
         return Compared(
-            candidate, *_settled(each, error), len(rows), False, None, found, is_approximate=True
+            candidate, value, error, len(rows), False, None, found, is_approximate=True,
+            approximation=said,
         )  # fmt: skip
 
     def run(
@@ -253,10 +299,7 @@ class _Measuring:
         tempering: Tempering,
         before: tuple[Climb, ...] | None,
     ) -> tuple[Climb, ...] | None:
-        """Run a candidate on some rows, or go on with a run; None if there is no time for it.
-
-        One run for two classes; of more, one for each class against the others.
-        """
+        """Run a candidate, of several classes each, or go on; None if there is no time for it."""
         if is_late(self.deadline):
             return None
         try:
@@ -281,16 +324,15 @@ class _Measuring:
         runs: tuple[Climb, ...],
         tempering: Tempering,
         *,
-        is_last: bool,
+        is_needed: bool,
     ) -> Compared:
         """What runs say of a candidate.
 
-        Rates that differ, given or by class, are weighed by the draws of one rate: what both are
-        the better for, with the same errors, does not blur how they differ. Where hardly a draw
-        counts for them, they have a run of their own in the last round.
+        Rates that differ, given or by class, are weighed by the draws of one rate, so that both
+        have the same errors. Where hardly a draw counts they have a run if it ``is_needed``.
         """
         laws, noise = [one.law() for one in runs], self.noise_of(rows)
-        rng = stream(self.entropy, "by class", number) if is_last else None
+        rng = stream(self.entropy, "by class", number) if is_needed else None
 
         def weighed(other: LabelNoise) -> tuple[float, float]:
             found = runs[0].log_evidence(other)
@@ -306,9 +348,9 @@ class _Measuring:
             each = np.array([weighed(noise)])
         value, error = float(each[:, 0].sum()), float(np.linalg.norm(each[:, 1]))
         if len(laws) > 1:
-            return Compared(candidate, value, error, len(rows), is_last, None)
+            return Compared(candidate, value, error, len(rows), False, None)
         found = None if self.by_class is None else weighed(self._rates_by_class(rows))
-        return Compared(candidate, value, error, len(rows), is_last, laws[0], found)
+        return Compared(candidate, value, error, len(rows), False, laws[0], found)
 
     def _rates_by_class(self, rows: NDArray[np.int64]) -> LabelNoise:
         assert self.by_class is not None

@@ -61,11 +61,6 @@ class SeveralModel:
         """Number of classes C."""
         return self.noise.n_classes
 
-    @property
-    def must_be_right(self) -> NDArray[np.bool_]:
-        """Rows whose error has no probability, shape (n,)."""
-        return self.noise.must_be_right
-
     @cached_property
     def gram(self) -> Array:
         """L L', (n, n)."""
@@ -98,12 +93,6 @@ class SeveralModel:
         best = np.where(is_label, -np.inf, f).max(axis=-2)
         return np.asarray(own <= best)
 
-    def log_likelihood(self, f: Array) -> Array:
-        """Log probability of the labels at latent values of shape (..., C, n), in nats."""
-        if isinstance(self.noise, Confusion):
-            return self.noise.log_likelihood(f.argmax(axis=-2))
-        return np.asarray(self.noise.log_no_errors - self.noise.cost(self.is_wrong(f)))
-
 
 # Where a chain of several classes starts: anywhere, or where no certain row is wrong.
 
@@ -118,7 +107,7 @@ def make_several_start(model: SeveralModel) -> PriorStart | SeparatingStart:
 
     A `DataError` where some rows must be right and no functions are right on all (trap K3).
     """
-    rows = np.flatnonzero(model.must_be_right)
+    rows = np.flatnonzero(model.noise.must_be_right)
     if len(rows) == 0:
         return PriorStart((model.n_classes, model.rank))
     try:

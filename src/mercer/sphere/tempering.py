@@ -12,8 +12,7 @@ over rungs. The last rung has the posterior; the first, where no label is certai
 **Deviations.** Not in the paper: it cures a posterior of several modes, and the errors seen at the
 rungs give the evidence at every noise level (`mercer.sphere.evidence`).
 
-**Cost.** A pass of the moves for each rung, and one product for all their velocities, in one
-compiled call: `mercer.sphere.loops.tempered_sweeps`.
+**Cost.** A pass of the moves for each rung, and one product for all their velocities.
 """
 
 from __future__ import annotations
@@ -165,9 +164,8 @@ class TemperedSampler(Sampler[TemperedState, TemperedInfo]):
 
 # One tempered run over noise levels, from the prior down to labels that are all but certain.
 #
-# What it yields is the law of the number of errors under the prior, and with it the evidence at
-# every noise rate: E_W[L] of the paper's section 4, for all q at once. Where rates differ between
-# classes a run over powers of their likelihood gives the evidence of those.
+# It yields the law of the number of errors under the prior, and with it the evidence at every noise
+# rate: E_W[L] of the paper's section 4. Where rates differ, the powers are of their likelihood.
 
 # Cost of an error on the last rung, in nats: a noise rate of 1e-4.
 _TOP = math.log(9999.0)
@@ -239,35 +237,25 @@ class Climb:
 def climb_errors(
     rng: np.random.Generator, L: Array, tempering: Tempering, deadline: float | None = None
 ) -> Climb:
-    """Start a run from the prior down to labels that are all but certain: see `measure_errors`."""
-    noise = fixed_rate(1.0 / (1.0 + math.exp(_TOP)), len(L))
-    return _climb(rng, SphereModel(L, noise), _PILOT / _TOP, tempering, deadline)
+    """Start a run from the prior down to labels that are all but certain, multiplied into L (n, r).
 
-
-def measure_errors(
-    rng: np.random.Generator,
-    L: Array,
-    tempering: Tempering | None = None,
-    deadline: float | None = None,
-) -> ErrorLaw:
-    """Estimate P(number of errors) under the prior, labels multiplied into L (n, r).
-
-    After the ``deadline`` (of `time.monotonic`) the run ends with the sweeps that there are; an
+    After the ``deadline`` (of `time.monotonic`) it ends with the sweeps that there are; an
     `OutOfTimeError` where those are too few.
     """
-    return climb_errors(rng, L, tempering or Tempering(), deadline).law()
+    noise = fixed_rate(1.0 / (1.0 + math.exp(_TOP)), len(L))
+    return _climb(rng, SphereModel(L, noise), _PILOT / _TOP, tempering, deadline)
 
 
 def measure_noise(
     rng: np.random.Generator,
     L: Array,
     noise: LabelNoise,
-    tempering: Tempering | None = None,
+    tempering: Tempering,
     deadline: float | None = None,
 ) -> tuple[float, float]:
-    """Log evidence of noise of any kind, in nats, and its standard error; as `measure_errors`."""
+    """Log evidence of noise of any kind, in nats, and its standard error; as `climb_errors`."""
     model = SphereModel(L, noise)
-    return _climb(rng, model, _PILOT_POWERS, tempering or Tempering(), deadline).log_evidence(noise)
+    return _climb(rng, model, _PILOT_POWERS, tempering, deadline).log_evidence(noise)
 
 
 def _climb(

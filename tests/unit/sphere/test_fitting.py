@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import (
@@ -17,6 +18,7 @@ from mercer.likelihoods.label_noise import (
 )
 from mercer.sampling.driver import RunOptions
 from mercer.sphere import fitting, selection
+from mercer.sphere.estimator import KernelGibbsClassifier
 from mercer.sphere.fitting import Problem, fit_sphere
 from mercer.sphere.sampler import SphereModel
 from mercer.sphere.selection import Candidate
@@ -31,7 +33,7 @@ OPTIONS = RunOptions(12, 8, 2, 1, 5, progress=False)
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "_RUNS", ((10**9, (Tempering(10, 12),)),))
+    monkeypatch.setattr(selection, "_RUNS", (Tempering(10, 12),))
     monkeypatch.setattr(selection, "_HOPELESS", 100.0)
 
 
@@ -111,7 +113,7 @@ def test_trajectories_of_a_draw() -> None:
 
     assert count(50, fixed_rate(0.0, 50)) == 1
     assert count(50, fixed_rate(0.1, 50)) == count(50, learned_rate((1.0, 1.0), 50)) == 8
-    assert count(2000, fixed_rate(0.1, 2000)) == 4
+    assert count(1000, fixed_rate(0.1, 1000)) == 4
     assert count(5000, fixed_rate(0.1, 5000)) == 2
 
 
@@ -197,3 +199,26 @@ def test_several_classes() -> None:
     assert fitted.draws.variables["coefficients"].shape == (2, 12, 3, 30)
     np.testing.assert_allclose(fitted.label_proba.sum(axis=1), 1.0)
     assert (fitted.label_proba.argmax(axis=1) == labels).mean() > 0.7
+
+
+def test_folds_start_from_what_all_rows_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run over noise levels; what is left of other arguments is not used."""
+    whole = KernelGibbsClassifier(
+        lengthscale=2.0, n_draws=12, n_warmup=8, n_chains=1, random_state=0
+    ).fit(X, LABELS)
+    assert whole._leaves_draws
+    assert not KernelGibbsClassifier(kernel="rbf", rank=5)._leaves_draws
+    part = clone(whole)
+    part._nearby = whole._left
+    runs = []
+    climb = selection.climb_errors
+    monkeypatch.setattr(
+        selection, "climb_errors", lambda *rest: runs.append(len(rest)) or climb(*rest)
+    )
+    part.fit(X[3:], LABELS[3:])
+    assert runs == []
+    assert not any("measured before" in note for note in part.notes_)
+    other = clone(whole).set_params(nugget=0.1)
+    other._nearby = whole._left
+    other.fit(X[3:], LABELS[3:])
+    assert len(runs) == 1

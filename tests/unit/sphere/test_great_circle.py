@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from mercer.likelihoods.label_noise import LabelNoise, class_rates, fixed_rate, row_rates
-from mercer.sphere.great_circle import great_circle_move, great_circle_moves
-from support.circle_cases import extended
+from mercer.sphere.great_circle import great_circle_moves
+from support.circle_cases import extended, great_circle_move
 from support.sphere_cases import noises, noisy_rows, powered
 
 N, R = 30, 6

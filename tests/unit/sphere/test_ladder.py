@@ -10,7 +10,7 @@ import pytest
 
 from mercer.likelihoods.label_noise import LabelNoise, fixed_rate, learned_class_rates, row_rates
 from mercer.sphere import tempering
-from mercer.sphere.tempering import OutOfTimeError, Tempering, measure_errors, measure_noise
+from mercer.sphere.tempering import OutOfTimeError, Tempering, climb_errors, measure_noise
 from support.sphere_cases import noisy_gram, noisy_rows, pattern_posterior, signed
 
 L = noisy_rows(25, 4, 0.1)
@@ -18,7 +18,7 @@ SHORT = Tempering(10, 30)
 
 
 def test_a_law_of_errors() -> None:
-    law = measure_errors(np.random.default_rng(1), L, Tempering(10, 300))
+    law = climb_errors(np.random.default_rng(1), L, Tempering(10, 300)).law()
     assert law.log_prior.shape == (26,)
     assert np.exp(law.log_prior).sum() == pytest.approx(1.0)
     assert law.is_connected
@@ -31,24 +31,26 @@ def test_a_law_of_errors() -> None:
 
 
 def test_the_seed_decides() -> None:
-    one, two, three = (measure_errors(np.random.default_rng(s), L, SHORT) for s in (1, 1, 2))
+    one, two, three = (climb_errors(np.random.default_rng(s), L, SHORT).law() for s in (1, 1, 2))
     np.testing.assert_array_equal(one.log_prior, two.log_prior)
     assert (one.log_prior != three.log_prior).any()
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 1), (1, 4), (40, 1), (3, 30)])
 def test_any_shape(shape: tuple[int, int]) -> None:
-    law = measure_errors(np.random.default_rng(3), noisy_rows(*shape), SHORT)
+    law = climb_errors(np.random.default_rng(3), noisy_rows(*shape), SHORT).law()
     assert np.isfinite(law.log_evidence(fixed_rate(0.2, shape[0]))).all()
 
 
 def test_rows_that_are_zero_are_always_wrong() -> None:
     rows = np.vstack([L, np.zeros((3, 4))])
-    law = measure_errors(np.random.default_rng(4), rows, SHORT)
+    law = climb_errors(np.random.default_rng(4), rows, SHORT).law()
     assert law.support.min() >= 3
     value, _ = law.log_evidence(fixed_rate(0.2, 28))
-    expected, error = measure_errors(np.random.default_rng(5), L, Tempering(20, 300)).log_evidence(
-        fixed_rate(0.2, 25)
+    expected, error = (
+        climb_errors(np.random.default_rng(5), L, Tempering(20, 300))
+        .law()
+        .log_evidence(fixed_rate(0.2, 25))
     )
     assert value == pytest.approx(expected + 3.0 * np.log(0.2), abs=1.0 + 5.0 * error)
 
@@ -75,9 +77,9 @@ def test_a_run_ends_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = itertools.count()
     monkeypatch.setattr(tempering, "_ROWS_A_LOOK", len(L))  # a look at every sweep
     monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
-    law = measure_errors(np.random.default_rng(1), L, Tempering(10, 160), 45.5)
+    law = climb_errors(np.random.default_rng(1), L, Tempering(10, 160), 45.5).law()
     assert np.isfinite(law.log_evidence(fixed_rate(0.2, 25))[0])
     assert next(ticks) == 47
     for deadline in (50.5, 70.5):
         with pytest.raises(OutOfTimeError):
-            measure_errors(np.random.default_rng(1), L, Tempering(10, 150), deadline)
+            climb_errors(np.random.default_rng(1), L, Tempering(10, 150), deadline).law()

@@ -20,7 +20,7 @@ from mercer.sphere.fitting import (
 )
 from mercer.sphere.selection import Candidate, Compared
 from mercer.sphere.space import FeatureSpace, FiniteFeatures
-from mercer.sphere.tempering import Tempering, measure_errors
+from mercer.sphere.tempering import Tempering, climb_errors
 from support.sphere_cases import noisy_rows
 
 
@@ -94,7 +94,7 @@ def test_one_model_was_not_compared() -> None:
 def test_the_evidence_curve_is_that_of_the_best_model() -> None:
     assert evidence_curve(fitted(compared_with(None), (MODELS[0],))) is None
     assert evidence_curve(fitted((), (MODELS[0],))) is None
-    law = measure_errors(np.random.default_rng(1), noisy_rows(8, 2), Tempering(10, 20))
+    law = climb_errors(np.random.default_rng(1), noisy_rows(8, 2), Tempering(10, 20)).law()
     curve = evidence_curve(fitted(compared_with(law), (MODELS[0],)))
     np.testing.assert_array_equal(curve.noise_rates, CURVE_RATES)
     assert curve.log_evidence[-1] == pytest.approx(-8.0 * np.log(2.0))
