@@ -110,9 +110,10 @@ def short_ladders(monkeypatch: pytest.MonkeyPatch) -> None:
 _TRAINING = {"check_classifiers_train", "check_regressors_train"}
 _OWN = {"check_classifier_data_not_an_array", "check_regressor_data_not_an_array"}  # D14 here
 
-# It asks that `predict` be the most probable class of `predict_proba`. Of the sphere one is the
-# vote on the true class, the other of the recorded label: at one rate for all draws they agree.
-_AT_ONE_RATE = "check_classifiers_train"
+# They ask that `predict` be the most probable class of `predict_proba`, and that its order be that
+# of `decision_function`. Of the sphere one is the vote on the true class, the other of the recorded
+# label: at one rate for all draws, an odd number of them so that no vote is even, they agree.
+_AT_ONE_RATE = {"check_classifiers_train", "check_decision_proba_consistency"}
 
 
 def checks_of(estimators: list) -> Iterator:
@@ -128,8 +129,8 @@ def checks_of(estimators: list) -> Iterator:
             is_slow = (learns and "X_dtype" not in own) or check.func.__name__ in _OWN
             marks = [pytest.mark.slow] if is_slow else []
             one = each
-            if isinstance(each, KernelGibbsClassifier) and check.func.__name__ == _AT_ONE_RATE:
-                one = clone(each).set_params(noise_rate=0.1)
+            if isinstance(each, KernelGibbsClassifier) and check.func.__name__ in _AT_ONE_RATE:
+                one = clone(each).set_params(noise_rate=0.1, n_draws=21)
             yield pytest.param(one, check, marks=marks, id=f"{type(each).__name__}-{name}")
 
 

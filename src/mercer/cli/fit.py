@@ -130,7 +130,7 @@ def _fit(
 ) -> None:
     """Fit, score, write and say; of several targets each is scored beside baselines of its own."""
     fitted, targets, words = None, plan.table.targets, typed_words()
-    if plan.is_scored_itself or plan.estimator._leaves_draws:
+    if plan.is_scored_itself or plan.estimator._leaves:
         _say_first(plan, session)
         fitted = fit_final(plan, session)
     look = None if report is None else _look_of(plan)

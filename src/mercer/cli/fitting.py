@@ -548,7 +548,7 @@ def _describe_split(split: Split, estimator: Any, session: Session) -> None:
         n_chains, n_draws = estimator.n_chains, estimator.n_draws
         short = for_folds(estimator)
         fits = "each fold" if len(split.folds) > 1 else "the scored fit"
-        if estimator._leaves_draws:
+        if estimator._leaves == "draws":
             words += (
                 f"; {fits} weighs {short.n_draws} draws of the saved model, which is fitted to all "
                 "rows, by its own training rows"

@@ -141,9 +141,9 @@ class KernelEstimator(AnyEstimator):
     _nearby: Any = None
 
     @property
-    def _leaves_draws(self) -> bool:
-        """Whether its fit would leave something for fits to nearly the same rows."""
-        return False
+    def _leaves(self) -> str:
+        """What its fit would leave for fits to nearly the same rows, such as "draws"; or ""."""
+        return ""
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, read again by `mercer.load`.

@@ -486,8 +486,8 @@ class GPEstimator(KernelEstimator):
         return GPSettings(self._inference(), prior, self.n_leapfrog, self.step_size, kernel, nearby)
 
     @property
-    def _leaves_draws(self) -> bool:
-        return self._inference() == "importance"
+    def _leaves(self) -> str:
+        return "draws" if self._inference() == "importance" else ""
 
     def _inference(self) -> str:
         """Return what is done: exact integration and fixed trajectories are for chains."""
@@ -516,7 +516,7 @@ class GPEstimator(KernelEstimator):
             rng = stream(options.entropy, "rows", 2)
             rows = stratified_rows(task.y, n, rng, is_classes=task.is_classes)
         averaged = fit_kernels(task, rows, options)
-        self._left = averaged.left if self._leaves_draws else None
+        self._left = averaged.left if self._leaves else None
         return averaged
 
     def _set_posterior(

@@ -643,8 +643,8 @@ class KernelGibbsClassifier(SampleClassifier):
         return problem, notes
 
     @property
-    def _leaves_draws(self) -> bool:
-        return not self._check_arguments()[1].is_finite  # of those may be too many rows to compare
+    def _leaves(self) -> str:  # of finite features there may be too many rows to compare
+        return "" if self._check_arguments()[1].is_finite else "evidence"
 
     def _to_parts(self) -> ModelParts:
         return parts_of(self)

@@ -179,8 +179,8 @@ class _Stack(KernelEstimator):
     _prior_rows = PRIOR_ROWS  # of a model from an older file what it was fitted with
 
     @property
-    def _leaves_draws(self) -> bool:
-        return True
+    def _leaves(self) -> str:
+        return "scores"
 
     def _fit(
         self, X: Array, y: NDArray[Any], codes: NDArray[Any], groups: Rows | None, started: float

@@ -206,8 +206,8 @@ def test_folds_start_from_what_all_rows_left(monkeypatch: pytest.MonkeyPatch) ->
     whole = KernelGibbsClassifier(
         lengthscale=2.0, n_draws=12, n_warmup=8, n_chains=1, random_state=0
     ).fit(X, LABELS)
-    assert whole._leaves_draws
-    assert not KernelGibbsClassifier(kernel="rbf", rank=5)._leaves_draws
+    assert whole._leaves == "evidence"
+    assert not KernelGibbsClassifier(kernel="rbf", rank=5)._leaves
     part = clone(whole)
     part._nearby = whole._left
     runs = []
