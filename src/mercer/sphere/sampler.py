@@ -402,7 +402,7 @@ class SphereSampler(Sampler[SphereState, SphereInfo]):
 # Directions are the principal axes of the covariance, as long as the deviation along them.
 #
 # The number of errors, and the rate that is learned from it, moves more slowly than g. Of the
-# trajectories of a draw as many are kept as leave it correlated by 0.6 from draw to draw, as if
+# trajectories of a draw as many are kept as leave it correlated by a half from draw to draw, as if
 # by a process of order one.
 
 QUARTER = 0.5 * math.pi
@@ -415,7 +415,7 @@ N_LINES = 16
 
 
 # Correlation of the numbers of errors of successive draws that is small enough.
-_CORRELATION = 0.6
+_CORRELATION = 0.5
 
 
 @dataclass(frozen=True)
@@ -505,7 +505,7 @@ def _tuned(window: Array, moves: Moves, model: SphereModel) -> SphereTuning:
 
 
 def _n_needed(n_trajectories: int, n_errors: Array) -> int:
-    """Trajectories after which the numbers of errors are correlated by 0.6, at most as many.
+    """Trajectories after which the numbers of errors are correlated by a half, at most as many.
 
     With a standard error on top of what was seen: few draws ask for more trajectories.
     """
