@@ -80,7 +80,7 @@ FIT_ROWS = {
     "D13-unknown": (with_options("--set", "n_drawz=3"), 2, "did you mean 'n_draws'"),
     "D13-no-value": (with_options("--set", "n_draws"), 2, "NAME=VALUE"),
     "D13-own-option": (with_options("--set", "random_state=3"), 2, "--seed"),
-    "D13-test-size": (with_options("--test-size", "1.5"), 2, "test_size"),
+    "D13-test-size": (with_options("--test-size", "1.5"), 2, "--test-size must be between"),
     "D13-two-splits": (with_options("--test-size", "0.5", "--cv", "3"), 2, "exclude"),
     "D13-no-refit": (with_options("--no-refit"), 2, "--no-refit"),
     "D13-model": (with_options("--model", "gpp"), 2, "did you mean 'gp'"),
