@@ -521,11 +521,8 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
 
     def _said_of_copies(self) -> Iterator[str]:
         n_more = 0.0 if self._noise is None else self._noise.n_more
-        if (
-            n_more > 0.0
-            and self.noise_std == "learn"
-            and self.noise_std_ < 0.01 * self.target_scale_
-        ):
+        is_learned = isinstance(self.noise_std, str)
+        if n_more > 0.0 and is_learned and self.noise_std_ < 0.01 * self.target_scale_:
             yield (
                 "rows that repeat with equal targets say that there is hardly any noise (standard "
                 f"deviation {self.noise_std_:.2g}): leave copies out that were not measured anew"

@@ -148,6 +148,13 @@ def test_weights_are_repeated_rows(kernel: str) -> None:
     assert np.abs(weighted.predict(X) - tiny(kernel=kernel).fit(X, y).predict(X)).max() > 1e-3
 
 
+def test_weights_beside_known_noise_of_each_row() -> None:
+    X, y = waves(12)
+    twice = tiny(noise_std=np.full(24, 0.1)).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    weighted = tiny(noise_std=np.full(12, 0.1)).fit(X, y, sample_weight=np.full(12, 2.0))
+    np.testing.assert_array_equal(weighted.predict(X), twice.predict(X))
+
+
 def test_weights_of_one_change_nothing_and_fractions_change_a_little() -> None:
     X, y = waves(30)
     plain = tiny().fit(X, y)
