@@ -166,8 +166,7 @@ def compare(
     """
     everything = np.arange(len(labels)) if among is None else among
     measuring = _Measuring(labels, noise_of, entropy, deadline, by_class, len(everything))
-    compared: dict[int, Compared] = {}
-    approximate: dict[int, Compared] = {}
+    compared, approximate = dict[int, Compared](), dict[int, Compared]()
     alive = sorted(range(len(candidates)), key=lambda k: abs(k - len(candidates) // 2))
     if known is not None:
         alive = [k for k in alive if not np.isnan(known[k, 0])]
@@ -180,36 +179,48 @@ def compare(
         measured = {k: one for k, one in seen.items() if one is not None}
         compared |= measured
         approximate, alive = measured, _not_hopeless(measured, limit) if measured else []
-    runs: dict[int, tuple[Climb, ...]] = {}
     if not screens or len(screens[-1][0]) < len(everything):
         approximate = {}  # what some of the rows say is no part of the evidence of all
     finals = _without_runs({k: approximate[k] for k in alive if k in approximate}, known)
     compared |= finals
-    alive = [] if finals else alive
-    looked_at, enough = set[int](), set[int]()
+    looked_at, alive = set[int](), [] if finals else alive
     while alive:
         looked_at |= set(alive)
-        for number, tempering in enumerate(_RUNS):
-            measured, is_last = {}, number == len(_RUNS) - 1
-            for k in alive:
-                found, other = runs.get(k), approximate.get(k)
-                if k not in enough:
-                    found = measuring.run(candidates[k], k, everything, tempering, found)
-                if found is None:
-                    continue
-                runs[k], is_known = found, other is not None and np.isfinite(other.approximation[1])
-                own = measuring.evidence(
-                    candidates[k], k, everything, found, tempering,
-                    is_needed=is_last and not is_known,
-                )  # fmt: skip
-                measured[k] = replace(_both(own, other), is_final=is_last)
-                if own.standard_error < _SOME and measured[k].standard_error < _WELL_KNOWN:
-                    enough.add(k)
-            compared |= measured
-            others = {k: one for k, one in compared.items() if one.is_final or k in measured}
-            alive = [k for k in _not_hopeless(others, _HOPELESS) if k in measured]
+        _run_rounds(measuring, candidates, everything, alive, approximate, compared)
         alive = [k for k in _overlooked(compared) if k not in looked_at]
     return tuple(sorted(map(_shown, compared.values()), key=_standing))
+
+
+def _run_rounds(
+    measuring: _Measuring,
+    candidates: Sequence[Candidate],
+    rows: NDArray[np.int64],
+    alive: list[int],
+    approximate: Mapping[int, Compared],
+    compared: dict[int, Compared],
+) -> None:
+    """Begin the runs of those ``alive``, and go on where one is within reach and not well known."""
+    runs, enough = dict[int, tuple[Climb, ...]](), set[int]()
+    for number, tempering in enumerate(_RUNS):
+        measured, is_last = dict[int, Compared](), number == len(_RUNS) - 1
+        for k in alive:
+            found, other = runs.get(k), approximate.get(k)
+            is_known = other is not None and np.isfinite(other.approximation[1])
+            if k in enough and is_known:  # the run would say the same again
+                measured[k] = replace(compared[k], is_final=is_last)
+                continue
+            if k not in enough:
+                found = measuring.run(candidates[k], k, rows, tempering, found)
+            if found is None:
+                continue
+            is_needed = is_last and not is_known
+            own = measuring.evidence(candidates[k], k, rows, found, tempering, is_needed=is_needed)
+            runs[k], measured[k] = found, replace(_both(own, other), is_final=is_last)
+            if own.standard_error < _SOME and measured[k].standard_error < _WELL_KNOWN:
+                enough.add(k)
+        compared |= measured
+        others = {k: one for k, one in compared.items() if one.is_final or k in measured}
+        alive = [k for k in _not_hopeless(others, _HOPELESS) if k in measured]
 
 
 def _overlooked(compared: Mapping[int, Compared]) -> list[int]:
