@@ -49,8 +49,6 @@ def fail(error: BaseException, *, is_debug: bool) -> int:
     if isinstance(error, OSError) and error.errno == errno.EPIPE:
         hush_output()
         return _CLOSED
-    if isinstance(error, click.Abort):  # click's wrapping of Ctrl-C
-        error = error.__cause__ or KeyboardInterrupt()
     if isinstance(error, KeyboardInterrupt):
         _end_workers()
         _leave_blocks(error)
@@ -118,9 +116,9 @@ def hush_output() -> None:
 
 def _code_and_words(error: BaseException) -> tuple[int, str]:
     if isinstance(error, click.ClickException):
-        words = error.format_message()
-        is_lost = words == "Missing option '--target'."
-        return 2, words + " `mercer inspect DATA` lists the columns." * is_lost
+        param = error.param if isinstance(error, click.MissingParameter) else None
+        is_lost = param is not None and param.name == "target"
+        return 2, error.format_message() + " `mercer inspect DATA` lists the columns." * is_lost
     if isinstance(error, KeyboardInterrupt):
         number = _signal_number(error)
         return 128 + number, str(error) or f"stopped by {signal.Signals(number).name}"

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if os.environ.get(COMPLETE):
             cli.main(words, prog_name="mercer")
-        # Not `cli.main`, which answers Ctrl-C with an empty line of its own.
+        # Not `cli.main`, which answers Ctrl-C with an empty line. Rows have no names here.
         with rows_without_names(), cli.make_context("mercer", words, obj=tuple(words)) as context:
             code = cli.invoke(context)
         sys.stdout.flush()

@@ -435,13 +435,12 @@ class Encoder:
     def notes_of_unseen(self, unseen: Mapping[str, tuple[int, str]]) -> list[str]:
         """Say, by column, how many rows hold a level that was not in training, and the first."""
         notes = []
-        for code in self.codes:
-            n, first = unseen.get(code.name, (0, ""))
+        for code in (each for each in self.codes if each.name in unseen):
+            n, first = unseen[code.name]
             rows = "1 row holds" if n == 1 else f"{n} rows hold"
             words = f"{rows} a level that was not in training ({quoted(first)}), encoded as"
-            if n:
-                more = f"{code.coding_of_unseen}: predictions may be too sure"
-                notes.append(f"column {quoted(code.name)}: {words} {more}")
+            more = f"{code.coding_of_unseen}: predictions may be too sure"
+            notes.append(f"column {quoted(code.name)}: {words} {more}")
         return notes
 
     def to_dict(self) -> dict[str, Any]:

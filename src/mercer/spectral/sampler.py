@@ -232,11 +232,11 @@ class StepAdaptation(Adaptation):
         level, m = len(self.more_rows_after), sampler.n_frequencies
         n_anew = int(m / max(1.0, m * learned.refused))
         n_sweeps = -(-self.n_sweeps // 2) if n_anew == m else self.n_sweeps
-        how = n_sweeps, n_anew if 2 * n_anew >= m else 0
-        return self._tuned(sampler, learned.average, level, *how)
+        n_anew = n_anew if 2 * n_anew >= m else 0
+        return self._tuned(sampler, learned.average, level, n_sweeps=n_sweeps, n_anew=n_anew)
 
-    def _tuned(self, sampler: Any, step: float, level: int, *how: int) -> Any:
-        return self.with_tuning(sampler, ProposalTuning(step, level, global_share(step), *how))
+    def _tuned(self, sampler: Any, step: float, level: int, **more: int) -> Any:
+        return self.with_tuning(sampler, ProposalTuning(step, level, global_share(step), **more))
 
 
 # The accept loop of one sweep: every frequency in its turn, from products computed once.

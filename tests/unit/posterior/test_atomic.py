@@ -148,7 +148,9 @@ def test_a_link_is_followed(target: Path) -> None:
 
 
 def test_a_long_name(tmp_path: Path) -> None:
-    write_atomically(tmp_path / ("n" * 255), NEW)
+    path = tmp_path / ("n" * 255)
+    write_atomically(path, NEW)
+    assert path.read_bytes() == b"new content"
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo", "device"])
