@@ -385,7 +385,8 @@ def say_fitted(fitted: Fitted, session: Session) -> None:
     if weights := getattr(estimator, "weights_", {}):
         session.say("weights", ", ".join(f"{each} {w:.3g}" for each, w in weights.items()))
     for note in estimator.notes_:
-        (session.note if is_warning(note) else session.say)("warning" * is_warning(note), note)
+        say, label = (session.note, "warning") if is_warning(note) else (session.say, "")
+        say(label, note)
     worst = estimator.diagnostics_.worst_warning
     pairs = [("warning", worst)] if worst else diagnosed(estimator.diagnostics_)
     say = session.note if worst else session.say

@@ -19,6 +19,9 @@ from mercer.errors import INSTALL, UsageError
 
 __all__ = ["Draws"]
 
+#: In a note on draws: some chains had no time to come to the posterior.
+IN_WARMUP = "during warm-up"
+
 
 # A small table that prints as aligned text, as HTML in a notebook, and as plain Python types.
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
 
 from mercer.errors import DataError
+from mercer.posterior.draws import IN_WARMUP
 from mercer.posterior.schema import (
     CLASS_EVALUATION,
     EVALUATION_CLASSES,
@@ -332,7 +333,7 @@ class Provenance:
 
 def is_warning(note: str) -> bool:
     """Whether a note says that chains had no time to come to the posterior."""
-    return "during warm-up" in note
+    return IN_WARMUP in note
 
 
 # Where a model stands beside its baselines, said cautiously.

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import ClusterError, MercerError, ModelFileError
 from mercer.numerics.cholesky import one_blas_thread
-from mercer.posterior.draws import Draws
+from mercer.posterior.draws import IN_WARMUP, Draws
 from mercer.random import generator_from_json, generator_to_json, stream
 from mercer.sampling.checkpoint import ChainFile, RunFolder, pack, unpack
 from mercer.sampling.progress import Board, ProgressBar, is_wanted
@@ -758,11 +758,11 @@ def _gather(chains: list[Chain], options: RunOptions, labels: Labels) -> Sampled
     warm = [chain for chain in chains if chain.n_done > options.n_warmup]
     if not warm:
         notes.append(
-            "stopped by max_seconds during warm-up: one draw from each "
-            "chain, not yet from the posterior"
+            f"stopped by max_seconds {IN_WARMUP}: one draw from each chain, not yet from the "
+            "posterior"
         )
     elif len(warm) < len(chains):
-        notes.append(f"{len(chains) - len(warm)} chains left out: out of time during warm-up")
+        notes.append(f"{len(chains) - len(warm)} chains left out: out of time {IN_WARMUP}")
     results = [chain.result() for chain in warm or chains]
     kept = [len(next(iter(variables.values()))) for variables, _ in results]
     n_kept = min(*kept, options.n_draws)
