@@ -363,6 +363,22 @@ def _noise(metrics: Metrics) -> list[str]:
     return table(["data", "rows", "method", *names], rows)
 
 
+def _missing(metrics: Metrics) -> list[str]:
+    names = ["log score, whole rows", "rows with gaps", "in 90 %, whole rows", "rows with gaps",
+             "error", "CPU s"]  # fmt: skip
+    return table(
+        ["data", "rows", "method", *names],
+        [
+            [cell["data"], cell["n_rows"], method,
+             *(f"{row[key]:.3f}" for key in ("log_score_whole", "log_score_gaps",
+                                             "coverage_whole", "coverage_gaps")),
+             f"{row['rmse']:.4g}", f"{row['cpu_seconds']:.1f}"]
+            for cell in metrics["cells"]
+            for method, row in cell["scores"].items()
+        ],
+    )  # fmt: skip
+
+
 def _defaults(metrics: Metrics) -> list[str]:
     names = ["warn", "sweeps a draw", "largest R-hat", "least effective size", "log score", "CPU s"]
     return table(
@@ -445,6 +461,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-counts": ("spectral-counts-v1", _counts),
     "spectral-ordered": ("spectral-ordered-v1", _ordered),
     "spectral-noise": ("spectral-noise-v1", _noise),
+    "spectral-missing": ("spectral-missing-v1", _missing),
     "spectral-default": ("spectral-default-v1", _defaults),
     "spectral-series": ("spectral-series-v1", _series),
     "spectral-series-periods": ("spectral-series-v1", _series_periods),

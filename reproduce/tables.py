@@ -34,6 +34,7 @@ PAGES = (
     "docs/how-to/mix-all-models.md",
     "docs/how-to/predict-counts.md",
     "docs/how-to/noise-that-varies.md",
+    "docs/how-to/missing-inputs.md",
 )
 _MARK = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 

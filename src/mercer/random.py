@@ -26,6 +26,7 @@ _PURPOSES = (
     "stacking",
     "query",
     "models",
+    "missing",
 )
 
 

@@ -89,12 +89,12 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 197,
-    "lines": 73_169,
+    "files": 198,
+    "lines": 73_501,
     "files of gp": 15,
     "files of sphere": 15,
     "files of basis": 16,
-    "files of spectral": 17,
+    "files of spectral": 18,
     "files of cli": 27,
     "levels of folders": 1,
     "modules with one importer": 41,

@@ -88,7 +88,8 @@ def test_a_misspelt_option_is_caught() -> None:
 
 
 _LONG = ("choose-a-kernel", "classify-a-table", "learn-in-one-pass", "learn-the-kernel",
-         "mix-all-models", "noise-that-varies", "predict-counts", "targets-far-off")  # fmt: skip
+         "missing-inputs", "mix-all-models", "noise-that-varies", "predict-counts",
+         "targets-far-off")  # fmt: skip
 LONG = ("README.md", *(f"docs/how-to/{name}.md" for name in _LONG))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 from dataclasses import astuple
@@ -294,6 +295,23 @@ def test_noise_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (row["log_score"] is None) == (row["method"] == scenario.QUANTILES)
     metrics = scenario.summary(rows)
     assert len(lines_of("spectral-noise", metrics)) == 2 + 10
+
+
+def test_missing_inputs_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import spectral_missing_v1 as scenario
+
+    monkeypatch.setattr(scenario, "N_NEW", 40)
+    own = {"n_draws": 10, "n_warmup": 10, "n_chains": 1, "n_frequencies": 24}
+    short = functools.partial(scenario.BaNKRegressor, **own)
+    monkeypatch.setattr(scenario, "BaNKRegressor", short)
+    shares = np.isnan(scenario.table_of("hidden", 90, 0)[0]).mean(axis=0)
+    assert ((shares > 0.1) & (shares < 0.3)).all()
+    rows = scenario._cell("together", 60, 0)
+    assert [row["method"] for row in rows] == list(scenario.METHODS)
+    for row in rows:
+        assert 0.3 < row["coverage_gaps"] <= 1.0
+        assert 0.0 < row["rmse"] < 2.0
+    assert len(lines_of("spectral-missing", scenario.summary(rows))) == 2 + 4
 
 
 def test_ordered_classes_beside_those_without_an_order() -> None:

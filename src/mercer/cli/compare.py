@@ -381,6 +381,11 @@ def make_contenders(
             tell(f"{peer.label} is left out: it is for {peer.most_rows} rows at most")
             del baselines[name]
     contenders: list[Contender] = []
+    if table.encoder.missing == "posterior":
+        tell(
+            "spectral alone draws missing inputs; others that do not take gaps get medians, and a "
+            "column for each input that says where"
+        )
     entries = {name: entry for name, entry in able.items() if name in chosen}
     classes = {name: entry.estimator_class() for name, entry in entries.items()}
     known = {argument for each in classes.values() for argument in each().get_params()}
@@ -393,7 +398,7 @@ def make_contenders(
             tell(f"{name} takes no {k}={arguments[k]}, and is compared without")
             del mine[k]
         taken = {k: v for k, v in arguments.items() if k in mine or k not in known}
-        estimator = make_estimator(estimator_class, taken, always(seed))
+        estimator = make_estimator(estimator_class, taken, always(seed, table.encoder.missing))
         estimator = by_positions(estimator, table.classes)
         quicker = entries[name].quicker
         contenders.append(contender_of(f"mercer {name}", estimator, quicker, taken, folds))

@@ -49,6 +49,7 @@ from mercer.sampling.checkpoint import digest_arrays
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 _OWN_OPTIONS = {
     "random_state": "--seed", "checkpoint": "--checkpoint", "encode": "--missing and --dates",
+    "missing": "--missing",
 }  # fmt: skip
 
 
@@ -89,9 +90,10 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
     return settings
 
 
-def always(seed: int) -> dict[str, Any]:
+def always(seed: int, missing: str = "error") -> dict[str, Any]:
     """Arguments that the command line gives to every model, unless ``--set`` does."""
-    return {"random_state": seed, "standardize": "auto"}
+    common: dict[str, Any] = {"random_state": seed, "standardize": "auto"}
+    return {**common, "missing": missing} if missing == "posterior" else common
 
 
 def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[str, Any]) -> Any:
@@ -378,14 +380,11 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     n_rows, model = len(table.labels), options.model
     if options.scoring is None:
         model, settings = _auditor(table, options.model, settings)
-    if table.targets:
-        if model not in ("auto", "spectral"):
-            raise UsageError(f"--model {model} learns one target; spectral learns several")
-        model = "spectral"
+    model = _able_to_do(options, table, model)
     entry = choose_model(model, table.task.name, len(table.classes), n_rows)
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
-    common: dict[str, Any] = {**always(options.seed), "n_jobs": n_jobs}
+    common = {**always(options.seed, options.table.missing), "n_jobs": n_jobs}
     if session.is_json:
         common["progress"] = False
     if checkpoint is not None:
@@ -411,6 +410,18 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     return Plan(
         entry, table, split, estimator, options.seed, n_jobs, checkpoint, frozenset(settings)
     )
+
+
+def _able_to_do(options: FitOptions, table: TrainingTable, model: str) -> str:
+    """Return BaNK where only it does what is asked for; a `UsageError` if another is named."""
+    is_asked = {
+        "several targets": bool(table.targets),
+        "--missing posterior": options.table.missing == "posterior",
+    }
+    asked = " and ".join(name for name, given in is_asked.items() if given)
+    if asked and model not in ("auto", "spectral"):
+        raise UsageError(f"--model {model} does not do {asked}; spectral does")
+    return "spectral" if asked else model
 
 
 _AUDITORS = {"classification": ("sphere",), "regression": ("gp", "spectral")}
@@ -488,6 +499,8 @@ def _describe_model(
         n_classes = len(table.classes or ())
         if entry is not first and n_classes > first.max_classes:
             why = f"auto: {first.name} tells at most {first.max_classes} classes apart"
+        elif options.table.missing == "posterior":
+            why = "auto: the one that draws missing inputs"
         elif table.targets:
             why = "auto: the one that learns several targets"
         elif entry is not first:

@@ -366,8 +366,8 @@ def open_training(
     if not os.path.lexists(options.data):
         raise UsageError(f"--engine: {printable(options.data)} is no file or folder")
     table = options.table
-    if table.missing == "drop":
-        raise UsageError("--missing drop: not with --engine; use impute or indicator")
+    if table.missing in ("drop", "posterior"):
+        raise UsageError(f"--missing {table.missing}: not with --engine; use impute or indicator")
     encode: Any = TableEncoder(
         cast(Missing, table.missing), cast(Dates, table.dates), table.null_values
     )

@@ -122,6 +122,11 @@ def read_training(
         frame, target_notes = _with_targets(frame, targets)
     found = [read_target(frame, name, asked, is_alone=not is_several) for name in targets]
     target, task = found[0], TASKS[found[0].task]
+    if options.missing == "posterior" and task.is_stratified:
+        raise UsageError(
+            f"--missing posterior is for targets that are numbers, and here {found[0].reason}; use "
+            "--missing indicator or impute"
+        )
     id_column = options.id_column
     id_notes: tuple[str, ...] = ()
     if id_column is None and (index := index_column(frame.names)) not in (None, *named):
@@ -668,6 +673,7 @@ def _correlated(
     numbers = numbers[:_MOST_CORRELATED]
     step = -(-len(X) // _MOST_RANKED)
     values = X[::step, [int(inputs.columns[j][0]) for j in numbers]]
+    values = np.where(np.isnan(values), np.nanmedian(values, axis=0), values)
     is_varied = np.ptp(values, axis=0) > 0 if len(values) else np.zeros(0, bool)
     numbers = [j for j, varies in zip(numbers, is_varied, strict=True) if varies]
     if len(numbers) < 2 or len(values) < _LEAST_RANKED:

@@ -317,8 +317,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-Missing = Literal["error", "drop", "impute", "indicator"]
-_FILLING = ("impute", "indicator")
+Missing = Literal["error", "drop", "impute", "indicator", "posterior"]
+_FILLING = ("impute", "indicator", "posterior")
+_SHOWING = ("indicator", "posterior")  # by a column more, of all or all but numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -559,15 +560,17 @@ def fit_encoder(
     for column in columns:
         written = formats[column.name]
         has_gap = bool(column.is_missing.any())
+        is_number = column.kind == "number" and (written is None or written.kind == "number")
+        is_kept = missing == "posterior" and is_number
         code = fit_code(
             column.take(rows),
-            has_fill=missing in _FILLING,
+            has_fill=missing in _FILLING and not is_kept,
             written=written,
             counts=None if counts is None else counts[rows],
         )
         if column.name in of_all:
             code = replace(code, origin=of_all[column.name].origin)
-        codes.append(replace(code, has_indicator=has_gap and missing == "indicator"))
+        codes.append(replace(code, has_indicator=has_gap and missing in _SHOWING and not is_kept))
     return Encoder(tuple(codes), missing)
 
 
@@ -663,12 +666,15 @@ def _handle_missing(
             f"{gap_words(columns[name])}"
         )
     if missing in _FILLING:
-        where = "" if missing == "impute" else ", and a column for each input says where"
-        return kept, [
-            f"{n_rows} have a missing value; the median or the commonest value took its place"
-            f"{where}",
-            *_gap_notes(columns.values()),
-        ]
+        what = {
+            "impute": "the median or the commonest value took its place",
+            "indicator": "the median or the commonest value took its place, and a column for each "
+            "input says where",
+            "posterior": "numbers are averaged over what may stand there, and a column says where "
+            "others are missing",
+        }
+        words = f"{n_rows} have a missing value; {what[missing]}"
+        return kept, [words, *_gap_notes(columns.values())]
     if n_gaps == frame.n_rows:
         names = (quoted(name) for name, gap in zip(columns, gaps.T, strict=True) if gap.any())
         raise DataError(

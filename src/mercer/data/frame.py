@@ -440,7 +440,11 @@ def strength_alone(x: NDArray[np.float64], y: NDArray[Any], *, is_classes: bool)
     variance between bins, or the square of the rank correlation if that is larger, of classes the
     share of the Gini index; adjusted for the number of bins.
     """
+    is_known = ~np.isnan(x).any(axis=1)
+    x, y = x[is_known], y[is_known]
     n = len(y)
+    if n < 2:
+        return 0.0
     if x.shape[1] > 1 and not np.isin(x, (0.0, 1.0)).all():  # the parts of a date, say
         return max(strength_alone(x[:, [j]], y, is_classes=is_classes) for j in range(x.shape[1]))
     bins = _bins(x)

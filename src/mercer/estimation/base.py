@@ -33,8 +33,6 @@ if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.posterior.labels import TargetLaws
 
 
-# Predictions of a Dask collection: lazy, in its partitions, by whoever computes them.
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -416,6 +414,8 @@ class KernelEstimator(AnyEstimator):
 
     def _checked_rows(self, X: Any, *y: Any, reset: bool = True, **how: Any) -> Any:
         """Check rows as scikit-learn does; what was encoded has columns that only it names."""
+        if getattr(self, "missing", "error") == "posterior":
+            how["ensure_all_finite"] = "allow-nan"
         if reset or not hasattr(self, "encoder_"):
             try:
                 refuse_times(X, "X")
@@ -448,7 +448,8 @@ class KernelEstimator(AnyEstimator):
         table = frame_of(X, null_values=words) if is_frame(X) else X  # read once
         if not is_given and not needs_encoding(table):
             return X
-        self.encoder_ = clone(self.encode) if is_given else TableEncoder()
+        given = self.encode if is_given else TableEncoder(getattr(self, "missing", "error"))
+        self.encoder_ = clone(given)
         encoded = self.encoder_.fit(table).transform(table)
         if self._encodes_folds:
             self._table_of_rows = frame_of(table, null_values=words), self.encoder_.encoding_
@@ -604,8 +605,6 @@ class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         labels: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         return labels
 
-
-# What a regressor with a law for each row answers: its prediction methods.
 
 Array = NDArray[np.float64]
 Law = TypeVar("Law", bound="TargetLaw")

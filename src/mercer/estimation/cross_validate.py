@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, clone
+from sklearn.impute import SimpleImputer
+from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
 from mercer.errors import RowsError
@@ -320,16 +322,21 @@ def _run_fold(
     """Fit on one part, predict the other; return what was said of it, and CPU seconds.
 
     The importance of inputs, which takes no part in the seconds, is measured if ``look`` says how.
-    Last comes whether ``max_seconds`` ended the fit early.
+    Last comes whether ``max_seconds`` ended the fit early. A model that takes no NaN gets medians
+    in its place, and a column for each input that says where.
     """
     started = time.process_time()
     task = TASKS[task_name]
     rows = _some_rows(fold.y_train, setting.most_rows, is_classification=task.is_stratified)
-    X, y = fold.X_train[rows], fold.y_train[rows]
+    X, X_test, y = fold.X_train[rows], fold.X_test, fold.y_train[rows]
     model = setting.make(len(y), task.n_smallest(y))
     from mercer.estimation.base import KernelEstimator
 
-    if isinstance(model, KernelEstimator) and fold.names:
+    is_filled = bool(np.isnan(X).any()) and not get_tags(model).input_tags.allow_nan
+    if is_filled:
+        filler = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        X, X_test = filler.fit_transform(X), filler.transform(X_test)
+    if isinstance(model, KernelEstimator) and fold.names and not is_filled:
         model._names_of_columns, model._sources_of_columns = fold.names, fold.sources
         if fold.table is not None and fold.keys is not None:
             model._keys_of_rows = fold.keys
@@ -344,13 +351,13 @@ def _run_fold(
                 raise
             names = fold.train[rows][list(error.rows)].tolist()
             raise RowsError(names, error.words) from None
-        held = task.answer(model, fold.X_test, fold.y_test, task.variance(fold.y_train))
+        held = task.answer(model, X_test, fold.y_test, task.variance(fold.y_train))
         seconds, increases = time.process_time() - started, None
         if look is not None and len(fold.y_test) > 1:
             from mercer.estimation.inspection import permuted_losses
 
             increases = permuted_losses(
-                model, fold.X_test, fold.y_test, look,
+                model, X_test, fold.y_test, look,
                 n_parts=n_folds, part=k, groups=fold.groups_test, sources=fold.sources,
             )  # fmt: skip
     return held, seconds, increases, is_cut_short(model)

@@ -218,7 +218,8 @@ def permuted_losses(
         changed[:, columns] = X[donors.ravel()][:, columns]
         losses = losses_of(model, changed, targets).reshape(2, n_repeats, n, *y.shape[1:])
         # A row that got its own value is the same row, whatever the last digits of its loss are.
-        is_same = (changed == repeated).all(axis=1).reshape(n_repeats, n)
+        is_equal = (changed == repeated) | (np.isnan(changed) & np.isnan(repeated))
+        is_same = is_equal.all(axis=1).reshape(n_repeats, n)
         found[:, :, :, j] = losses - base[:, np.newaxis]
         found[:, is_same, j] = 0.0
     return Increases(found[0], found[1], units)
@@ -418,7 +419,7 @@ def values_of(
         level = feature_names[columns[0]].removeprefix(name).removeprefix("=")
         if level == " (frequency)":
             name, level = f"{name} (share of rows)", ""
-        x = X[:, columns[0]]
+        x = X[:, columns[0]][~np.isnan(X[:, columns[0]])]
         own = known = np.unique(x)
         if len(own) > _N_VALUES:
             shares = np.linspace(0.02, 0.98, _N_VALUES)

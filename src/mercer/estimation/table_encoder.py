@@ -33,7 +33,7 @@ from mercer.data.source import RowSource
 from mercer.errors import DataError, DataWarning, UsageError, warn_user
 from mercer.estimation.base import filled, is_dask, refuse_times
 
-_MISSING = ("error", "impute", "indicator")
+_MISSING = ("error", "impute", "indicator", "posterior")
 
 
 def is_frame(X: Any) -> bool:
@@ -189,9 +189,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    missing : {"error", "impute", "indicator"}, default="error"
+    missing : {"error", "impute", "indicator", "posterior"}, default="error"
         A missing value is an error; or the median (of text and true/false the commonest value)
         takes its place; with "indicator", one more column says where, for each column with gaps.
+        "posterior" does so of text, true/false and dates, and leaves NaN in numbers, for
+        ``BaNKRegressor(missing="posterior")``, which draws them along with the function.
     dates : {"auto", "dayfirst", "monthfirst"}, default="auto"
         What dates such as 03/04/2024 begin with, where the column itself does not tell.
     null_values : iterable of str, optional

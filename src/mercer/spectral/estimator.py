@@ -182,6 +182,11 @@ class BaNKRegressor(FunctionRegressor):
         function is the logarithm of their mean, and their variance mean + mean^2 / r, the
         dispersion r drawn along. ``predict`` gives the mean, intervals are whole numbers, densities
         probabilities.
+    missing : {"error", "posterior"}, default="error"
+        What NaN in the inputs is: an error, or a number that is drawn along with the function, of
+        rows whose inputs are jointly normal once standardised and whose gaps depend on the inputs
+        that are there only (missing at random). Predictions of rows with gaps are averaged over
+        what may stand there. Normal noise only, and at most ``kernel_rows`` rows, in memory.
     linear_part : bool, default=True
         Whether the mean has an intercept and a linear part beside the features.
     kernel_rows : int or None, default=50_000
@@ -209,7 +214,8 @@ class BaNKRegressor(FunctionRegressor):
         "log_rate" and "log_shares" (of each kind of right and wrong targets) or "noise_df", degrees
         of freedom, or "noise_spread", "noise_frequencies", "noise_coef" (of the log variance) and
         "noise_range" (its least and most among the rows); "noise_std" is then that of most right
-        targets, of "student_t" its scale; of counts "dispersion" stands in its place.
+        targets, of "student_t" its scale; of counts "dispersion" stands in its place. Of missing
+        inputs also "input_mean" and "input_precision" of the law of the standardised inputs.
     noise_std_ : float
         Posterior mean of the standard deviation of the noise, in units of the target; of
         "heteroscedastic" noise its geometric mean over the rows (see `predict_noise_std`); counts
@@ -259,6 +265,7 @@ class BaNKRegressor(FunctionRegressor):
     frequency_scale: float | str = "learn"
     ridge_precision: float | str = "learn"
     noise: str = "normal"
+    missing: str = "error"
     linear_part: bool = True
     kernel_rows: int | None = 50_000
     full_draws: int = 4
@@ -293,7 +300,8 @@ class BaNKRegressor(FunctionRegressor):
         Parameters
         ----------
         X : array or frame of shape (n, d), or RowSource
-            Inputs: finite numbers. What `mercer.data.open` gives is read block by block.
+            Inputs: finite numbers, or NaN with ``missing="posterior"``. What `mercer.data.open`
+            gives is read block by block.
         y : array of shape (n,), or (n, q), or str
             Targets: finite numbers; with ``noise="negative_binomial"`` counts, of which a
             `mercer.DataError` names the first that is none; with a RowSource, the name of their
@@ -356,6 +364,12 @@ class BaNKRegressor(FunctionRegressor):
     def _check_arguments(self) -> None:
         check_arguments(self)
         check_choice("noise", self.noise, tuple(NOISES))
+        check_choice("missing", self.missing, ("error", "posterior"))
+        if self.missing == "posterior" and self.noise != "normal":
+            raise UsageError(
+                f'missing="posterior" goes with normal noise, not with noise="{self.noise}"; fill '
+                'gaps in with encode=TableEncoder(missing="indicator")'
+            )
         check_common(self)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Array]:
@@ -368,6 +382,7 @@ class BaNKRegressor(FunctionRegressor):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self.noise == "normal"
+        tags.input_tags.allow_nan = self.missing == "posterior"
         return tags
 
     def _settings(self, n_rows: int) -> SpectralSettings:

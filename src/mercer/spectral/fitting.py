@@ -14,6 +14,7 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
+from mercer.errors import UsageError
 from mercer.estimation.run import run_options
 from mercer.estimation.standardize import Standardizer, scale_target
 from mercer.features.products import fill_features
@@ -38,6 +39,7 @@ from mercer.sampling.signals import is_late
 from mercer.spectral import loops
 from mercer.spectral.base_measure import DiagonalBase
 from mercer.spectral.loops import move_jointly, pull_of_phases
+from mercer.spectral.missing import MissingInputs, fill_at_random
 from mercer.spectral.mixture import Mixture, ProposalTuning
 from mercer.spectral.model import (
     Probe,
@@ -212,7 +214,8 @@ def few_rows(
     """Take the parts of the rows that warm-up looks at first, and say until which sweep."""
     sizes = [rows.n_rows // part for part in _PARTS]
     sizes = [n for n in sizes if _FEWEST_ROWS <= n <= _MOST_ROWS_IN_MEMORY]
-    if proposals != "pcn" or options.n_warmup < _SHORTEST_WARMUP:
+    is_hasty = options.n_warmup < _SHORTEST_WARMUP or rows.is_missing is not None
+    if proposals != "pcn" or is_hasty:
         sizes = []
     few: list[TrainingRows] = []
     for k, n in enumerate(sizes):
@@ -248,6 +251,7 @@ def make_sampler(
         carries=is_tuned and rows.n_rows < MANY_ROWS,
         few=few,
         noise=settings.noise_law,
+        missing=None if rows.is_missing is None else MissingInputs(rows.is_missing),
     )
 
 
@@ -482,6 +486,10 @@ _APART = (
     "the noise of some outputs is {:.0f} times that of others, beside their spread: these have one "
     "ratio of function to noise, and each by itself may be learned better"
 )
+_TOO_MANY = (
+    'missing="posterior" draws inputs of all rows, and there are {} for kernel_rows of {}: raise '
+    'it, or fill gaps in with TableEncoder(missing="indicator")'
+)
 _LATE = (
     "out of time before the pass over all rows was done (max_seconds): all was learned from {} "
     "of {} rows"
@@ -509,6 +517,7 @@ def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
         sample_rows=fit_spectral,
         functions_of=function_draws,
         complete_draws=complete if is_normal else None,
+        draws_missing=model.missing == "posterior",
     )
     judged, draws = None, shared["draws"]
     if settings.noise == "student_t" and (draws.flat("noise_df") <= _LEAST_DEGREES).mean() > 0.5:
@@ -604,18 +613,24 @@ def learn_spectrum(
     functions_of: Callable[[Draws], Any],
     complete_draws: Callable[..., tuple[Any, str] | None] | None,
     rows_of_warp: int = ROWS_OF_WARP,
+    draws_missing: bool = False,
 ) -> tuple[Target, dict[str, Any]]:
     """Standardise, sample and, where only some rows gave the spectrum, complete from all of them.
 
-    Where there is nothing to complete draws with, these are as those rows had them.
+    Where there is nothing to complete draws with, these are as those rows had them. NaN in inputs
+    is for the sampler to draw, if it does.
     Returns what was learned of the targets, and the fields of `SpectralResult`.
     """
     names = model._labels()
     limit = model.kernel_rows or _ROWS_OF_SCALES
     subset = _subset(table.n_rows, limit, options.entropy)
     X_some, y_some = table.take(subset)
-    target = learn_target(y_some)
+    target, is_missing = learn_target(y_some), None
     y_some = target.transform(y_some)
+    if draws_missing:
+        if table.n_rows > len(subset):
+            raise UsageError(_TOO_MANY.format(table.n_rows, limit))
+        X_some, is_missing = fill_at_random(stream(options.entropy, "missing"), X_some)
     standardizer, notes = choose_standardizer(
         X_some,
         y_some,
@@ -626,11 +641,13 @@ def learn_spectrum(
         rows_of_warp,
         options.deadline_before_chains(TIME_OF_WARPS),
     )
+    if is_missing is not None:
+        is_missing &= standardizer.scale != 0.0  # what is constant is 0, there or not
     is_partial = model.kernel_rows is not None and table.n_rows > model.kernel_rows
     rows: TrainingRows
     if is_partial or table.n_rows == len(subset):
         X_some = standardizer.transform(X_some)
-        rows = MemoryRows(X_some, y_some, has_linear_part, table.device)
+        rows = MemoryRows(X_some, y_some, has_linear_part, table.device, is_missing)
     else:
         rows = table.rows(standardizer, target, has_linear_part)
     fitted = sample_rows(rows, settings, options)
@@ -696,6 +713,8 @@ def compile_now() -> None:
     loops.select_lower(gram, among, across, decisions.is_accepted, np.zeros(len(gram)), chosen)
     loops.read_factor(chosen, np.ones(2 * m + 1), np.empty(1))
     loops.tridiagonal_evidence(np.ones(3), np.zeros(2), np.ones(3), 1.0)
+    gaps = MissingInputs(np.eye(2, dtype=bool))
+    gaps.init(np.random.default_rng(0), MemoryRows(np.eye(2), np.ones(2), False))
 
 
 def compile_class_loops(tell: Callable[[str], None]) -> None:

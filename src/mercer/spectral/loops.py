@@ -98,6 +98,41 @@ def log_densities_around(rng, w, W, scale, kappa0, nu0, out):
     normal_log_densities(W, means, variances, out)
 
 
+@compiled(error_model="numpy")
+def fill_gaps(X, is_missing, mean, precision, normals):
+    """Draw the missing cells of rows X (n, d) given the others, in place, from normals (n, d).
+
+    Those of a row are normal with precision P_gg, around m_g - P_gg^-1 P_gk (x_k - m_k).
+    """
+    n, d = X.shape
+    gaps, L, b = np.empty(d, np.int64), np.empty((d, d)), np.empty(d)
+    for i in range(n):
+        g = 0
+        for j in range(d):
+            if is_missing[i, j]:
+                gaps[g] = j
+                g += 1
+        for r in range(g):
+            pull = 0.0
+            for k in range(d):
+                if not is_missing[i, k]:
+                    pull -= precision[gaps[r], k] * (X[i, k] - mean[k])
+            for c in range(r + 1):
+                total = precision[gaps[r], gaps[c]]
+                for k in range(c):
+                    total -= L[r, k] * L[c, k]
+                L[r, c] = total / L[c, c] if c < r else math.sqrt(total)
+            for c in range(r):
+                pull -= L[r, c] * b[c]
+            b[r] = pull / L[r, r]
+        for r in range(g - 1, -1, -1):
+            total = b[r] + normals[i, gaps[r]]
+            for k in range(r + 1, g):
+                total -= L[k, r] * b[k]
+            b[r] = total / L[r, r]
+            X[i, gaps[r]] = mean[gaps[r]] + b[r]
+
+
 # Compiled loops of BaNK: arrays and scalars in and out. Twins in NumPy: ``tests/twins``.
 #
 # Matrices of the accept loop are Fortran-ordered and only their lower triangle is read. The

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +31,7 @@ from mercer.likelihoods.label_noise import WIDTHS, log_kinds, right_shares, shar
 from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.posterior.labels import TargetLaws
 from mercer.posterior.predictive import CountMixture, StudentMixture
+from mercer.spectral.missing import OF_INPUTS, InputLaws
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel, log_variances
 
@@ -62,6 +63,7 @@ class FunctionDraws:
     noise_frequencies: Array | None = None
     noise_coef: Array | None = None
     noise_range: Array | None = None
+    inputs: InputLaws | None = field(default=None, kw_only=True)  # where missing ones are drawn
 
     @property
     def has_linear_part(self) -> bool:
@@ -71,7 +73,7 @@ class FunctionDraws:
     def output(self, k: int) -> FunctionDraws:
         """Return those of one of several outputs."""
         own = self.mean[:, k], self.deviations[:, k], self.noise_std[:, k]
-        return FunctionDraws(self.frequencies, *own)
+        return FunctionDraws(self.frequencies, *own, inputs=self.inputs)
 
     @property
     def scales(self) -> Array:
@@ -172,9 +174,12 @@ class FunctionDraws:
         log_variance = (self.noise_frequencies, self.noise_coef, self.noise_range)
         noise = (self.noise_df, self.log_shares, *log_variance)
         df, shares, *logs = (None if each is None else each[which] for each in noise)
-        return FunctionDraws(*given, df, shares, self.is_of_counts, *logs)
+        inputs = None if self.inputs is None else self.inputs.at(which)
+        return FunctionDraws(*given, df, shares, self.is_of_counts, *logs, inputs=inputs)
 
     def _design(self, i: int, X: Array) -> Array:
+        if self.inputs is not None:
+            X = self.inputs.filled(i, X)
         return design(self.frequencies[i], X, self.has_linear_part)
 
 
@@ -225,6 +230,9 @@ def function_draws(draws: Draws) -> FunctionDraws:
     is_of_counts = "dispersion" in draws.variables
     names = ("noise_frequencies", "noise_coef", "noise_range")
     logs = (draws.flat(each) if each in draws.variables else None for each in names)
+    inputs = None
+    if OF_INPUTS[0] in draws.variables:
+        inputs = InputLaws.of(*map(draws.flat, OF_INPUTS))
     return FunctionDraws(
         draws.flat("frequencies"),
         draws.flat("coef_mean"),
@@ -234,6 +242,7 @@ def function_draws(draws: Draws) -> FunctionDraws:
         shares_of(draws) if "log_rate" in draws.variables else None,
         is_of_counts,
         *logs,
+        inputs=inputs,
     )
 
 

@@ -102,6 +102,7 @@ class TrainingRows(ABC):
     has_linear_part: bool
     device: Device | None
     n_outputs: int = 1  # q, columns of targets
+    is_missing: NDArray[np.bool_] | None = None  # inputs (n, d) to be drawn, filled somehow
 
     @property
     @abstractmethod
@@ -223,6 +224,7 @@ class MemoryRows(TrainingRows):
     y: Array
     has_linear_part: bool
     device: Device | None = None
+    is_missing: NDArray[np.bool_] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -660,9 +662,6 @@ def _split(total: Array, n_new: int) -> WeightedProducts:
     full = symmetric(total)
     blocks = full[n_new:, n_new:], full[:n_new, :n_new], full[:n_new, n_new:]
     return WeightedProducts(*map(np.ascontiguousarray, blocks))
-
-
-# The training data as they are given: arrays, or a source of rows on a disk.
 
 
 class Table(ABC):

@@ -20,6 +20,7 @@ Dirichlet-process mixture, and the regression of `mercer.spectral.model`.
 7. The precision of the linear part given beta and s2.
 8. Z with the signs of the frequencies, (mu, Sigma), base scale, concentration: eq. (8) and
    section 3.2.
+9. Where inputs are missing, see `mercer.spectral.missing`: their law, then them, given beta and s2.
 
 Whatever uses beta or s2 comes after the last change of W: a stale beta in 7 would break the law.
 
@@ -54,6 +55,7 @@ from mercer.numerics.cholesky import factorise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.base_measure import Components
 from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
+from mercer.spectral.missing import OF_INPUTS, InputState, MissingInputs
 from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning, Whole, without_gaps
 from mercer.spectral.model import (
     FirstFunction,
@@ -61,12 +63,14 @@ from mercer.spectral.model import (
     RegressionModel,
     ScaleMixture,
     coefficients,
+    design,
     draw_ridge,
     evidence_of_choice,
     evidence_of_products,
     ridge_density,
 )
 from mercer.spectral.rows import (
+    MemoryRows,
     TrainingRows,
     WeighedRows,
     WeightedProducts,
@@ -410,6 +414,7 @@ class SpectralState:
     coef: CoefDraw
     n_rows: int  # rows that ``gram`` is a sum over
     noise: NoiseState = field(default_factory=NoiseState)  # empty of normal noise
+    inputs: InputState = field(default_factory=InputState)  # empty unless missing ones are drawn
 
 
 @dataclass(frozen=True)
@@ -480,12 +485,20 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     carries: bool = False  # whether components move with all their members as well
     few: tuple[TrainingRows, ...] = ()  # parts of the rows, larger and larger, for warm-up
     noise: ScaleMixture | None = None  # None: normal
+    missing: MissingInputs | None = None  # inputs that are drawn along, of normal noise
     first: FirstFunction | None = None  # what far targets are first told by
 
     @property
     def rows_now(self) -> TrainingRows:
         """The rows that a step looks at: all of them once warm-up is over."""
         return (*self.few, self.rows)[self.tuning.level]
+
+    def _rows_with(self, inputs: InputState) -> TrainingRows:
+        """Those rows, with what the chain holds of missing inputs."""
+        rows = self.rows_now
+        if self.missing is None or not isinstance(rows, MemoryRows):
+            return rows
+        return self.missing.filled(rows, inputs)
 
     @property
     def model_now(self) -> RegressionModel:
@@ -507,13 +520,16 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         start = self.start
         W, Z = start.frequencies(rng, self.n_frequencies)
         mixture = self.mixture.init(rng, W, Z)
-        rows: AnyRows = self.rows_now
+        inputs = InputState()
+        if self.missing is not None:
+            inputs = self.missing.init(rng, self.rows_now)
+        rows: AnyRows = self._rows_with(inputs)
         if self.noise is not None and self.first is not None:
             by, law = self.first, self.noise
             rows = self._weighed(rng, law, by.frequencies, by.coef, by.noise_std**2, law.first)
         new = self._complete(rng, W, rows.gram(W), start.ridge, start.linear_precision, mixture)
         if self.noise is None:
-            return new
+            return replace(new, inputs=inputs)
         new = self._heard(rng, self.noise, new, self.noise.first)
         for _ in range(self.noise.n_climbs):
             parameter = self.noise.climbed(new.noise.said, new.noise.parameter)
@@ -535,7 +551,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     def _take_sweep(
         self, rng: np.random.Generator, state: SpectralState
     ) -> tuple[SpectralState, SpectralInfo]:
-        rows: AnyRows = self.rows_now
+        rows: AnyRows = self._rows_with(state.inputs)
         noise, parameter = self.noise, np.empty(0)
         if noise is not None:
             state, parameter, rows = self._draw_noise(rng, noise, state)
@@ -553,6 +569,8 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         new = self._turn(rng, new)
         if noise is not None:
             new = self._heard(rng, noise, new, parameter)
+        if self.missing is not None:
+            new = self._draw_missing(rng, self.missing, new, rows)
         local, elsewhere = accepted
         return new, SpectralInfo(local, self.tuning.step, _log_density(new)[1], elsewhere)
 
@@ -579,7 +597,21 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         }
         if self.noise is not None:
             found |= self.noise.recorded(state.noise.parameter)
+        if self.missing is not None:
+            law = state.inputs.mean, state.inputs.precision
+            found |= dict(zip(OF_INPUTS, law, strict=True))
         return found
+
+    def _draw_missing(
+        self, rng: np.random.Generator, missing: MissingInputs, state: SpectralState, rows: Any
+    ) -> SpectralState:
+        """Step 9: inputs of rows with gaps, given a function and its noise; new products."""
+        coef, W, linear = state.coef, state.frequencies, rows.has_linear_part
+        beta = coef.mean + coef.deviations[..., 0, :]
+        inputs = missing.step(
+            rng, rows, lambda X: np.asarray(beta @ design(W, X, linear)), coef.noise_variance
+        )
+        return replace(state, inputs=inputs, gram=self._rows_with(inputs).gram(W))
 
     def _draw_noise(
         self, rng: np.random.Generator, noise: ScaleMixture, state: SpectralState

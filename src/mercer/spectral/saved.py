@@ -75,6 +75,11 @@ _NUMBERS = {
     "draws/coef_mean": Array((*_DRAW, "n_coef")),
     "draws/coef_deviation": Array((*_DRAW, "1+", "n_coef")),
 }
+# Where missing inputs were drawn, the law of the inputs, standardised.
+_INPUTS = {
+    "draws/input_mean": Array((*_DRAW, "d"), *_COEF),
+    "draws/input_precision": Array((*_DRAW, "d", "d"), *_COEF),
+}
 _CLASSES = {
     "class_order": Array(("C",), "int", 0, below="C"),
     "draws/log_likelihood": Array(_DRAW),
@@ -183,6 +188,10 @@ def restore(parts: ModelParts, model: Any) -> Result:
     else:
         TARGET.check(values, "fields", {})
     check_arrays(parts.arrays, own | _OF_NOISE[settings.noise], sizes)
+    if model.missing == "posterior":
+        check_arrays(parts.arrays, _INPUTS, sizes)
+        precisions = parts.arrays["draws/input_precision"]
+        require(bool((np.linalg.eigvalsh(precisions) > 0.0).all()), "draws/input_precision")
     if settings.noise == "heteroscedastic":
         coef = Array((*_DRAW, 2 * sizes["Q"] + 1), *_COEF)
         check_arrays(parts.arrays, {"draws/noise_coef": coef}, sizes)
