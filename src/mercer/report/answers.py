@@ -404,8 +404,8 @@ def data_words(facts: TableFacts) -> tuple[str, ...]:
         has, most = ("has", "") if len(missing) == 1 else ("have", " most")
         text.append(
             f"{count(len(missing))} of {count(len(facts.inputs))} inputs {has} missing values, "
-            f"“{worst.name}”{most}: {percent(worst.n_missing / facts.n_rows)} of the rows. They "
-            "were filled in."
+            f"“{worst.name}”{most}: {percent(worst.n_missing / facts.n_rows)} of the rows; “What "
+            "was fitted on what” tells what stands there."
         )
     if facts.pairs:
         listed = listing([f"“{a}” and “{b}” ({_signed(rho)})" for a, b, rho in facts.pairs], 5)
