@@ -211,9 +211,11 @@ def check_outputs(
     for first, second in combinations(places, 2):
         if first.is_written or second.is_written:
             _refuse_pair(*sorted((first, second), key=lambda place: not place.is_written))
-    for path in writes.values():
+    for option, path in writes.items():
         if path is not None:
             _check_output(path)
+            if option == "--report" and path.suffix.lower() not in ("", ".html", ".htm"):
+                raise UsageError(f"--report writes HTML; name a file such as {path.stem}.html")
 
 
 def _refuse_pair(one: _Place, other: _Place) -> None:

@@ -54,6 +54,7 @@ CASES = {
     "new part": ("audit", "parts", "--target", "y", "--out", "parts/audit.csv"),
     "audit over data": (*AUDIT, "--out", "d.csv"),
     "audit over its report": (*AUDIT, "--out", "new.csv", "--report", "new.csv"),
+    "a report that is no page": (*FIT, "--report", "new.txt"),
     "audit's checkpoint": (*AUDIT, "--checkpoint", "state", "--report", "state/run.json"),
     "predict over model": ("predict", "m.csv", "d.csv", "--out", "m.csv"),
     "predict over data": ("predict", "m.csv", "d.csv", "--out", "d.csv"),
