@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from mercer.gp.laplace import HyperparameterPosterior
-from mercer.sampling.hmc import HMC, HamiltonianTuning, HMCState, unit_mass
-from mercer.sampling.nuts import NUTS, NUTSState
+from mercer.sampling.hmc import HMC, HamiltonianTuning, PointState, unit_mass
+from mercer.sampling.nuts import NUTS
 from support.gp_cases import posterior
 from support.grid import Grid
 from support.mutants import accept_everything
@@ -53,10 +53,9 @@ def after_one_step(model: HyperparameterPosterior, starts: np.ndarray, kind: str
         sampler = HMC(model, _START, record_position, _TUNING, n_leapfrog=3, path_length=None)
     else:
         sampler = NUTS(model, _START, record_position, _TUNING)
-    make = HMCState if kind == "hmc" else NUTSState
     ends = np.empty_like(starts)
     for k, theta in enumerate(starts):
-        state, _ = sampler.step(rng, make(model.evaluate(theta)))
+        state, _ = sampler.step(rng, PointState(model.evaluate(theta)))
         ends[k] = state.point.position
     return ends
 

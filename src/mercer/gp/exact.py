@@ -37,10 +37,10 @@ from mercer.sampling.hmc import (
     HamiltonianAdaptation,
     HamiltonianTuning,
     HMCInfo,
-    HMCState,
     LearnedTuning,
+    PointState,
 )
-from mercer.sampling.nuts import NUTS, NUTSInfo, NUTSState
+from mercer.sampling.nuts import NUTS, NUTSInfo
 from mercer.sampling.sampler import Adaptation, Point, Sampler, Target
 from mercer.sampling.signals import is_late
 
@@ -141,7 +141,7 @@ class Correction:
 class ExactState:
     """The point at which the chain stands, and the estimate it was accepted with."""
 
-    inner: HMCState | NUTSState
+    inner: PointState
     estimate: Estimate
 
     @property
@@ -224,15 +224,15 @@ class DelayedAcceptance(Sampler[ExactState, ExactInfo]):
             state = replace(state, estimate=estimate)
         estimate = state.estimate
         return {
-            **self.inner.record(state.inner),  # type: ignore[arg-type]
+            **self.inner.record(state.inner),
             "log_laplace_error": np.asarray(log_laplace_error(self.model, state)),
             "exact_latent": estimate.latent[self.rows],
             "exact_coef": estimate.coef,
         }
 
     def _propose(
-        self, rng: np.random.Generator, start: HMCState | NUTSState
-    ) -> tuple[HMCState | NUTSState, list[HMCInfo | NUTSInfo]]:
+        self, rng: np.random.Generator, start: PointState
+    ) -> tuple[PointState, list[HMCInfo | NUTSInfo]]:
         """Take the inner steps; returns the start itself where none was accepted."""
         slope = self.correction.slope
         inner: Sampler[Any, Any] = replace(self.inner, target=TiltedTarget(self.model, slope))

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from mercer.errors import NumericalError
-from mercer.sampling.sampler import Adaptation, Point, Sampler, Target
+from mercer.sampling.sampler import Adaptation, InfoT, Point, Sampler, Target
 from mercer.sampling.signals import check_stop
 
 # The mass of Hamiltonian samplers, as an estimate of the covariance of the target.
@@ -126,10 +126,28 @@ _JITTER = 0.5
 
 
 @dataclass(frozen=True)
-class HMCState:
+class PointState:
     """The evaluated point at which the chain stands."""
 
     point: Point
+
+
+@dataclass(frozen=True)
+class PointSampler(Sampler[PointState, InfoT]):
+    """Base of samplers whose state is a point and nothing else; a subclass says how to step."""
+
+    target: Target
+    start: Callable[[np.random.Generator], Array]  # draws the starting position (p,)
+    recorder: Callable[[Point], Mapping[str, Array]]  # named arrays of one draw
+    tuning: HamiltonianTuning
+
+    def init(self, rng: np.random.Generator) -> PointState:
+        """Draw a start and evaluate it."""
+        return PointState(self.target.evaluate(self.start(rng)))
+
+    def record(self, state: PointState) -> Mapping[str, Array]:
+        """Return what the recorder makes of the point."""
+        return self.recorder(state.point)
 
 
 @dataclass(frozen=True)
@@ -145,22 +163,14 @@ class HMCInfo:
 
 
 @dataclass(frozen=True)
-class HMC(Sampler[HMCState, HMCInfo]):
+class HMC(PointSampler[HMCInfo]):
     """Hybrid Monte Carlo on a target."""
 
-    target: Target
-    start: Callable[[np.random.Generator], NDArray[np.float64]]  # draws the starting position (p,)
-    recorder: Callable[[Point], Mapping[str, NDArray[np.float64]]]  # named arrays of one draw
-    tuning: HamiltonianTuning
     n_leapfrog: int | None = None  # steps of every trajectory; None where `path_length` decides
     #: middle length of a trajectory, in units of mass-whitened positions
     path_length: float | None = 2.0
 
-    def init(self, rng: np.random.Generator) -> HMCState:
-        """Draw a start and evaluate it."""
-        return HMCState(self.target.evaluate(self.start(rng)))
-
-    def step(self, rng: np.random.Generator, state: HMCState) -> tuple[HMCState, HMCInfo]:
+    def step(self, rng: np.random.Generator, state: PointState) -> tuple[PointState, HMCInfo]:
         """Take one trajectory and accept or reject its end."""
         mass, step_size = self.tuning.mass, self.tuning.step_size
         p = mass.draw_momentum(rng)  # step 1
@@ -178,11 +188,7 @@ class HMC(Sampler[HMCState, HMCInfo]):
         end = point if is_accepted else state.point
         energy = -(log_joint_0 + change) if is_accepted else -log_joint_0
         info = HMCInfo(acceptance_rate, is_accepted, is_divergent, n_leapfrog, energy, step_size)
-        return HMCState(end), info
-
-    def record(self, state: HMCState) -> Mapping[str, NDArray[np.float64]]:
-        """Return what the recorder makes of the point."""
-        return self.recorder(state.point)
+        return PointState(end), info
 
     def _draw_length(self, rng: np.random.Generator) -> int:
         if self.n_leapfrog is not None:

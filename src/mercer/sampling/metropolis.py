@@ -11,24 +11,12 @@ probability min(1, ratio of the densities).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer.sampling.hmc import HamiltonianTuning
-from mercer.sampling.sampler import Point, Sampler, Target
+from mercer.sampling.hmc import PointSampler, PointState
 from mercer.sampling.signals import check_stop
-
-__all__ = ["Metropolis", "MetropolisInfo", "MetropolisState"]
-
-
-@dataclass(frozen=True)
-class MetropolisState:
-    """The evaluated point at which the chain stands."""
-
-    point: Point
 
 
 @dataclass(frozen=True)
@@ -42,23 +30,14 @@ class MetropolisInfo:
 
 
 @dataclass(frozen=True)
-class Metropolis(Sampler[MetropolisState, MetropolisInfo]):
-    """Random-walk Metropolis on a target."""
+class Metropolis(PointSampler[MetropolisInfo]):
+    """Random-walk Metropolis on a target; a move of size 1 has the inverse mass as covariance."""
 
-    target: Target
-    start: Callable[[np.random.Generator], NDArray[np.float64]]  # draws the starting position (p,)
-    recorder: Callable[[Point], Mapping[str, NDArray[np.float64]]]  # named arrays of one draw
-    #: The step size, and the mass whose inverse is the covariance of a move of size 1.
-    tuning: HamiltonianTuning
     n_moves: int = 10  # proposals a step
 
-    def init(self, rng: np.random.Generator) -> MetropolisState:
-        """Draw a start and evaluate it."""
-        return MetropolisState(self.target.evaluate(self.start(rng)))
-
     def step(
-        self, rng: np.random.Generator, state: MetropolisState
-    ) -> tuple[MetropolisState, MetropolisInfo]:
+        self, rng: np.random.Generator, state: PointState
+    ) -> tuple[PointState, MetropolisInfo]:
         """Propose ``n_moves`` points one after the other."""
         point, total, is_accepted = state.point, 0.0, False
         for _ in range(self.n_moves):
@@ -73,8 +52,4 @@ class Metropolis(Sampler[MetropolisState, MetropolisInfo]):
                 point, is_accepted = proposed, True
         is_lost = not math.isfinite(point.log_density)  # no mass here, nor where it has looked
         info = MetropolisInfo(total / self.n_moves, is_accepted, is_lost, self.tuning.step_size)
-        return MetropolisState(point), info
-
-    def record(self, state: MetropolisState) -> Mapping[str, NDArray[np.float64]]:
-        """Return what the recorder makes of the point."""
-        return self.recorder(state.point)
+        return PointState(point), info

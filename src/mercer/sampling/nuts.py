@@ -18,25 +18,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.sampling.hmc import MAX_ENERGY_ERROR, HamiltonianTuning, Mass, leapfrog, log_joint
-from mercer.sampling.sampler import Point, Sampler, Target
-
-__all__ = ["NUTS", "NUTSInfo", "NUTSState"]
+from mercer.sampling.hmc import (
+    MAX_ENERGY_ERROR,
+    Mass,
+    PointSampler,
+    PointState,
+    leapfrog,
+    log_joint,
+)
+from mercer.sampling.sampler import Point
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class NUTSState:
-    """The evaluated point at which the chain stands."""
-
-    point: Point
 
 
 @dataclass(frozen=True)
@@ -80,26 +77,19 @@ class _Tree:
 
 
 @dataclass(frozen=True)
-class NUTS(Sampler[NUTSState, NUTSInfo]):
-    """The no-U-turn sampler on a target; fields as in `mercer.sampling.hmc.HMC`."""
+class NUTS(PointSampler[NUTSInfo]):
+    """The no-U-turn sampler on a target."""
 
-    target: Target
-    start: Callable[[np.random.Generator], Array]
-    recorder: Callable[[Point], Mapping[str, Array]]
-    tuning: HamiltonianTuning
     max_depth: int = 8
 
-    def init(self, rng: np.random.Generator) -> NUTSState:
-        """Draw a start and evaluate it."""
-        return NUTSState(self.target.evaluate(self.start(rng)))
-
-    def step(self, rng: np.random.Generator, state: NUTSState) -> tuple[NUTSState, NUTSInfo]:
+    def step(self, rng: np.random.Generator, state: PointState) -> tuple[PointState, NUTSInfo]:
         """Grow one trajectory and draw the next state from it."""
         mass = self.tuning.mass
         p = mass.draw_momentum(rng)  # step 1
         origin = log_joint(state.point, p, mass)
+        # The starting point is no leapfrog step: it counts for nothing in the acceptance rate.
         tree = _leaf(_End(state.point, p), origin, origin)
-        tree = _replace_counts(tree, 0.0, 0)
+        tree = replace(tree, acceptance_sum=0.0, n_leapfrog=0)
         depth = 0
         while depth < self.max_depth and not tree.is_over:  # step 2
             forward = bool(rng.random() < 0.5)
@@ -115,11 +105,7 @@ class NUTS(Sampler[NUTSState, NUTSInfo]):
             energy=-tree.drawn_log_joint,
             step_size=self.tuning.step_size,
         )
-        return NUTSState(tree.drawn), info
-
-    def record(self, state: NUTSState) -> Mapping[str, Array]:
-        """Return what the recorder makes of the point."""
-        return self.recorder(state.point)
+        return PointState(tree.drawn), info
 
     def _build(
         self, rng: np.random.Generator, edge: _End, forward: bool, depth: int, origin: float
@@ -147,14 +133,6 @@ def _leaf(end: _End, value: float, origin: float) -> _Tree:
     return _Tree(
         end, end, end.point, value, change, end.p, acceptance, 1, is_divergent, is_turning=False
     )
-
-
-def _replace_counts(tree: _Tree, acceptance_sum: float, n_leapfrog: int) -> _Tree:
-    """The starting point is no leapfrog step: it counts for nothing in the acceptance rate."""
-    return _Tree(
-        tree.first, tree.last, tree.drawn, tree.drawn_log_joint, tree.log_weight,
-        tree.momentum_sum, acceptance_sum, n_leapfrog, tree.is_divergent, tree.is_turning,
-    )  # fmt: skip
 
 
 def _join(
