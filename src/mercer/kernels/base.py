@@ -353,6 +353,11 @@ class Sum(Composite):
 
     _join = np.add
 
+    @property
+    def growth(self) -> int:
+        """That of the term that grows most."""
+        return max(term.growth for term in self.kernels)
+
     def _rows(self, X: Array) -> Array:
         return X
 
@@ -399,6 +404,11 @@ class Product(Composite):
 
     _join = np.multiply
 
+    @property
+    def growth(self) -> int:
+        """That of all factors together."""
+        return sum(factor.growth for factor in self.kernels)
+
     def unit_variances(self) -> tuple[bool, ...]:
         """All leaves but the first factor, or all leaves where a factor is a sum."""
         has_sum = any(isinstance(kernel, Sum) for kernel in self.kernels)
@@ -423,8 +433,7 @@ class Product(Composite):
         return np.concatenate(gradients)
 
     def _rows(self, X: Array) -> Array:
-        degree = _degree(self)
-        return shortened_rows(X, degree) if degree > 1 else X
+        return shortened_rows(X, self.growth) if self.growth > 1 else X
 
 
 def _times_others(A: Array, grams: list[Array], i: int) -> Array:
@@ -434,15 +443,6 @@ def _times_others(A: Array, grams: list[Array], i: int) -> Array:
         if k != i:
             adjoint *= K
     return adjoint
-
-
-def _degree(kernel: Kernel) -> int:
-    """The power of a row's squared length with which its variance grows."""
-    if isinstance(kernel, Product):
-        return sum(_degree(factor) for factor in kernel.kernels)
-    if isinstance(kernel, Sum):
-        return max(_degree(term) for term in kernel.kernels)
-    return kernel.growth
 
 
 # A kernel with one weight for all inputs.

@@ -15,16 +15,24 @@ from mercer.kernels.base import VARIANCE, Array, Kernel, Parameter, Stationary, 
 __all__ = ["Constant", "Linear", "Polynomial"]
 
 
-# The constant covariance: a level that all rows share.
-
-
-@dataclass(frozen=True)
-class Constant(Stationary):
-    """C(x, x') = v0, theta = [log v0]: an unknown level, normal with variance v0."""
+class _VarianceOnly(Kernel):
+    """Base of kernels whose theta is the log variance and nothing else."""
 
     def parameters(self) -> tuple[Parameter, ...]:
         """One variance."""
         return (VARIANCE,)
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """d/dlog v0 is the sum of A * K."""
+        return np.array([np.vdot(A, K)])
+
+
+# The constant covariance: a level that all rows share.
+
+
+@dataclass(frozen=True)
+class Constant(_VarianceOnly, Stationary):
+    """C(x, x') = v0, theta = [log v0]: an unknown level, normal with variance v0."""
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """The variance v0 for all pairs of rows."""
@@ -36,13 +44,9 @@ class Constant(Stationary):
         """The variance v0 for all pairs of rows."""
         return np.full((len(X), len(Z)), np.exp(theta[0]))
 
-    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
-        """d/dlog v0 is the sum of A * K."""
-        return np.array([np.vdot(A, K)])
-
 
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(_VarianceOnly):
     """C(x, x') = v0 x.x', theta = [log v0]: linear functions through the origin.
 
     Notes
@@ -54,10 +58,6 @@ class Linear(Kernel):
     def growth(self) -> int:
         """The degree of the polynomial."""
         return 1
-
-    def parameters(self) -> tuple[Parameter, ...]:
-        """One variance."""
-        return (VARIANCE,)
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """All pairs of rows; cost O(n^2 d), one product."""
@@ -75,10 +75,6 @@ class Linear(Kernel):
         """v0 times the squared norms of the rows."""
         return np.asarray(np.exp(theta[0]) * np.einsum("ij,ij->i", X, X))
 
-    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
-        """d/dlog v0 is the sum of A * K."""
-        return np.array([np.vdot(A, K)])
-
     def features(self, theta: Array, X: Array) -> Array:
         """Exact features sqrt(v0) X of shape (n, d): their products are the Gram matrix."""
         return np.asarray(np.exp(0.5 * theta[0]) * X)
@@ -90,7 +86,7 @@ _LARGEST_DEGREE = 20
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(_VarianceOnly):
     """C(x, x') = v0 (1 + x.x' / d)^degree, theta = [log v0], d the number of inputs.
 
     Attributes
@@ -119,10 +115,6 @@ class Polynomial(Kernel):
         """The degree of the polynomial."""
         return self.degree
 
-    def parameters(self) -> tuple[Parameter, ...]:
-        """One variance."""
-        return (VARIANCE,)
-
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """All pairs of rows; cost O(n^2 d), one product."""
         C = shortened_rows(X, self.degree)
@@ -137,10 +129,6 @@ class Polynomial(Kernel):
         """Variances v0 (1 + |x|^2 / d)^degree."""
         C = shortened_rows(X, self.degree)
         return self._raised(theta, np.einsum("ij,ij->i", C, C), X.shape[1])
-
-    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
-        """d/dlog v0 is the sum of A * K."""
-        return np.array([np.vdot(A, K)])
 
     def _raised(self, theta: Array, S: Array, d: int) -> Array:
         """Overwrite the products S by the covariances."""
