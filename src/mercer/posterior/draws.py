@@ -247,21 +247,9 @@ class Draws:
         return f"{chains}{'s' * (self.n_chains > 1)} of {draws}{'s' * (self.n_draws > 1)}"
 
     def flat(self, name: str) -> NDArray[Any]:
-        """Return the draws of one variable, chain after chain.
+        """Return the draws of one variable, chain after chain: ndarray of shape (n_total, ...).
 
-        Parameters
-        ----------
-        name : str
-            The variable.
-
-        Returns
-        -------
-        ndarray of shape (n_total, ...)
-
-        Raises
-        ------
-        UsageError
-            When there is no such variable.
+        A `UsageError` when there is no such variable.
         """
         self._check_name(name)
         values = self.variables[name]
@@ -292,20 +280,8 @@ class Draws:
     def entry_names(self, name: str) -> tuple[str, ...]:
         """Return one name per scalar entry of a variable, in C order.
 
-        Parameters
-        ----------
-        name : str
-            The variable.
-
-        Returns
-        -------
-        tuple of str
-            "noise_std" for a scalar, "log_weight[glu]" with labels, "f[0]" or "W[0,1]" without.
-
-        Raises
-        ------
-        UsageError
-            When there is no such variable.
+        "noise_std" for a scalar, "log_weight[glu]" with labels, "f[0]" or "W[0,1]" without. A
+        `UsageError` when there is no such variable.
         """
         self._check_name(name)
         shape = self.variables[name].shape[2:]
