@@ -109,15 +109,11 @@ class HeldTargets:
 
     def at(self, rows: NDArray[np.int64]) -> HeldTargets:
         """Return what was said of some of the rows."""
-        return HeldTargets(
-            **{field.name: getattr(self, field.name)[rows] for field in fields(self)}
-        )
+        return HeldTargets(**{name: values[rows] for name, values in vars(self).items()})
 
     def output(self, k: int) -> HeldTargets:
         """Return what was said of one of several outputs."""
-        return HeldTargets(
-            **{field.name: getattr(self, field.name)[:, k] for field in fields(self)}
-        )
+        return HeldTargets(**{name: values[:, k] for name, values in vars(self).items()})
 
     def scores(self) -> RegressionScores:
         """Score the rows."""

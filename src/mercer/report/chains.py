@@ -133,15 +133,11 @@ def _importance_section(draws: Draws, diagnostics: Diagnostics, names: list[str]
 
 def weights_text(diagnostics: Diagnostics) -> tuple[str, ...]:
     """Say in words what the diagnostics of weighted particles mean."""
-    n_found = len(diagnostics.warnings)
-    found = (
+    none = (
         "No problem was found. (No check can prove that the draws have found all of the posterior.)"
-        if diagnostics.is_converged
-        else f"{n_found} problem{'s were' if n_found > 1 else ' was'} found. Until solved, take "
-        "the numbers of this report as provisional."
     )
     return (
-        found,
+        _found(diagnostics, none),
         "The effective sample size (ESS) is how many draws of equal weight these are worth. "
         "The Monte Carlo standard error (mcse) is how far a mean may be off because there are "
         "finitely many.",
@@ -239,8 +235,13 @@ def diagnostics_section(estimator: Any, glossary: str) -> Section:
 
 
 def _chains_text(diagnostics: Diagnostics) -> tuple[str, ...]:
+    none = (
+        "No problem was found: the chains agree with each other, and there are enough draws "
+        "for the numbers in this report. (No check can prove that chains have found all of "
+        "the posterior.)"
+    )
     return (
-        _summary(diagnostics),
+        _found(diagnostics, none),
         "R-hat compares the chains with each other: it is 1 when they agree. Its limit is wider "
         "the fewer independent draws there are; chains that agree pass any of the limits in at "
         "most 1 % of all fits. The effective sample size (ESS) is how many independent draws these "
@@ -250,16 +251,13 @@ def _chains_text(diagnostics: Diagnostics) -> tuple[str, ...]:
     )
 
 
-def _summary(diagnostics: Diagnostics) -> str:
+def _found(diagnostics: Diagnostics, none: str) -> str:
+    """Say how many problems there are; ``none`` where there are none."""
     if diagnostics.is_converged:
-        return (
-            "No problem was found: the chains agree with each other, and there are enough draws "
-            "for the numbers in this report. (No check can prove that chains have found all of "
-            "the posterior.)"
-        )
-    count = len(diagnostics.warnings)
-    noun = "problem was" if count == 1 else "problems were"
-    return f"{count} {noun} found. Until solved, take the numbers of this report as provisional."
+        return none
+    n_found = len(diagnostics.warnings)
+    noun = "problem was" if n_found == 1 else "problems were"
+    return f"{n_found} {noun} found. Until solved, take the numbers of this report as provisional."
 
 
 def _points(diagnostics: Diagnostics) -> tuple[str, ...]:
