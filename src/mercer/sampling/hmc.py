@@ -252,17 +252,17 @@ def travel(
     p = rng.standard_normal(len(position))
     eps = step_size * rng.uniform(1.0 - _SPLIT_JITTER, 1.0 + _SPLIT_JITTER)
     log_uniform = math.log(1.0 - rng.random())
-    cosine, sine = np.cos(eps * rates), np.sin(eps * rates)
+    cosine, sine, half = np.cos(eps * rates), np.sin(eps * rates), 0.5 * eps * rates
     theta, (value, gradient) = position, potential(position)
     start = _log_joint(value, theta, p)
     change = lowest = highest = 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # what goes astray is refused
         for _ in range(n_leapfrog):
             check_stop()
-            p = p + 0.5 * eps * rates * gradient
+            p = p + half * gradient
             theta, p = cosine * theta + sine * p, cosine * p - sine * theta
             value, gradient = potential(theta)
-            p = p + 0.5 * eps * rates * gradient
+            p = p + half * gradient
             change = _log_joint(value, theta, p) - start
             lowest, highest = min(lowest, change), max(highest, change)
             if not (highest - lowest < MAX_ENERGY_ERROR and math.isfinite(change)):

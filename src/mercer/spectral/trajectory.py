@@ -18,6 +18,7 @@ more; a sweep costs O((C - 1) n M^2).
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from abc import ABC, abstractmethod
@@ -57,6 +58,7 @@ from mercer.spectral.rows import MemoryRows, TrainingRows, fill_design, parts, s
 # Of a full one Sigma stays.
 
 Array = NDArray[np.float64]
+Pull = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,20 +75,15 @@ class Coordinates(ABC):
         """Coordinates of frequencies (M, d) and components, shape (p,)."""
 
     @abstractmethod
-    def frequencies(self, theta: Array) -> Array:
-        """W, shape (M, d)."""
-
-    @abstractmethod
     def components(self, theta: Array) -> Components:
         """(mu, Sigma) of all components."""
 
     @abstractmethod
-    def pull(self, theta: Array, gradient: Array) -> Array:
-        """Turn a gradient in W (M, d) into one in the coordinates, shape (p,)."""
+    def at(self, theta: Array) -> tuple[Array, float, Pull]:
+        """W (M, d), the log density of the prior over a standard normal one, and what pulls back.
 
-    @abstractmethod
-    def log_density(self, theta: Array) -> tuple[float, Array]:
-        """Log density of the prior over a standard normal one, and its gradient (p,)."""
+        That turns a gradient in W of something else into that of the log density and it (p,).
+        """
 
     @abstractmethod
     def precisions(self, information: float) -> Array:
@@ -96,16 +93,19 @@ class Coordinates(ABC):
         is the precision that a likelihood gives to an entry of W by itself.
         """
 
-    def _split(self, theta: Array) -> list[Array]:
-        """Parts u (M, d), m (K, d), and s (K, d) if it moves."""
-        size, d = len(self.assignment), self.variances.shape[1]
-        ends = np.arange(size, len(theta) // d, self.n_components)
-        return np.split(theta.reshape(-1, d), ends)
+    def _split(self, theta: Array) -> tuple[Array, Array, Array]:
+        """Parts u (M, d), m (K, d), and s (K, d), or none if it stays."""
+        rows, end = theta.reshape(-1, self.variances.shape[1]), len(self.assignment)
+        return rows[:end], rows[end : end + self.n_components], rows[end + self.n_components :]
+
+    @functools.cached_property
+    def _is_member(self) -> Array:
+        """1 or 0, shape (K, M)."""
+        return np.equal(self.assignment, np.arange(self.n_components)[:, np.newaxis]).astype(float)
 
     def _sums(self, values: Array) -> Array:
         """Sum values (M, d) over the members of each component, shape (K, d)."""
-        is_member = self.assignment == np.arange(self.n_components)[:, np.newaxis]
-        return np.asarray(is_member.astype(np.float64) @ values)
+        return np.asarray(self._is_member @ values)
 
     def _precisions_of_members(self, information: float) -> tuple[Array, Array]:
         """Those of u, and their sums over the members of each component."""
@@ -126,29 +126,23 @@ class _Diagonal(Coordinates):
         s = 2.0 * np.log(stds) - np.log(self.scale / self.nu0)
         return np.concatenate([u.ravel(), (root * components.means / stds).ravel(), s.ravel()])
 
-    def frequencies(self, theta: Array) -> Array:
-        u, m, s = self._split(theta)
-        moved = self._stds(s) * m / np.sqrt(self.kappa0)
-        return np.asarray(moved[self.assignment] + self._stds(s)[self.assignment] * u)
-
     def components(self, theta: Array) -> Components:
         _, m, s = self._split(theta)
         stds = self._stds(s)
         return DiagonalComponents(stds * m / np.sqrt(self.kappa0), stds**2)
 
-    def pull(self, theta: Array, gradient: Array) -> Array:
-        _, _, s = self._split(theta)
-        of_u = gradient * self._stds(s)[self.assignment]
-        of_m = self._sums(of_u) / np.sqrt(self.kappa0)
-        of_s = 0.5 * self._sums(gradient * self.frequencies(theta))
-        return np.concatenate([of_u.ravel(), of_m.ravel(), of_s.ravel()])
+    def at(self, theta: Array) -> tuple[Array, float, Pull]:
+        u, m, s = self._split(theta)
+        stds, root, half, inverse = self._stds(s), np.sqrt(self.kappa0), 0.5 * self.nu0, np.exp(-s)
+        of_members = stds[self.assignment]
+        W = (stds * m / root)[self.assignment] + of_members * u
 
-    def log_density(self, theta: Array) -> tuple[float, Array]:
-        _, _, s = self._split(theta)
-        half, gradient = 0.5 * self.nu0, np.zeros_like(theta)
-        inverse = np.exp(-s)
-        gradient[-s.size :] = (s - half * (1.0 - inverse)).ravel()
-        return float((0.5 * s**2 - half * (s + inverse)).sum()), gradient
+        def pull(gradient: Array) -> Array:
+            of_u = gradient * of_members
+            of_s = s - half * (1.0 - inverse) + 0.5 * self._sums(gradient * W)
+            return np.concatenate([of_u, self._sums(of_u) / root, of_s]).ravel()
+
+        return W, float((0.5 * s**2 - half * (s + inverse)).sum()), pull
 
     def precisions(self, information: float) -> Array:
         of_u, summed = self._precisions_of_members(information)
@@ -156,7 +150,11 @@ class _Diagonal(Coordinates):
         return np.concatenate([of_u.ravel(), of_m.ravel(), np.maximum(of_s, 0.0).ravel()])
 
     def _stds(self, s: Array) -> Array:
-        return np.asarray(np.sqrt(self.scale / self.nu0) * np.exp(0.5 * s))
+        return np.asarray(self._first_std * np.exp(0.5 * s))
+
+    @functools.cached_property
+    def _first_std(self) -> Array:
+        return np.sqrt(self.scale / self.nu0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,23 +168,20 @@ class _Full(Coordinates):
         m = np.linalg.solve(self.factors, components.means[:, :, np.newaxis])
         return np.concatenate([u.ravel(), np.sqrt(self.kappa0) * m.ravel()])
 
-    def frequencies(self, theta: Array) -> Array:
-        u, m = self._split(theta)
-        whitened = u + m[self.assignment] / np.sqrt(self.kappa0)
-        return np.asarray(np.einsum("jab,jb->ja", self.factors[self.assignment], whitened))
-
     def components(self, theta: Array) -> Components:
-        _, m = self._split(theta)
+        _, m, _ = self._split(theta)
         means = np.einsum("kab,kb->ka", self.factors, m) / np.sqrt(self.kappa0)
         return FullComponents(means, self.factors)
 
-    def pull(self, theta: Array, gradient: Array) -> Array:
-        of_u = np.einsum("jab,ja->jb", self.factors[self.assignment], gradient)
-        of_m = self._sums(of_u) / np.sqrt(self.kappa0)
-        return np.concatenate([of_u.ravel(), of_m.ravel()])
+    def at(self, theta: Array) -> tuple[Array, float, Pull]:
+        u, m, _ = self._split(theta)
+        factors, root = self.factors[self.assignment], np.sqrt(self.kappa0)
 
-    def log_density(self, theta: Array) -> tuple[float, Array]:
-        return 0.0, np.zeros_like(theta)
+        def pull(gradient: Array) -> Array:
+            of_u = np.einsum("jab,ja->jb", factors, gradient)
+            return np.concatenate([of_u, self._sums(of_u) / root]).ravel()
+
+        return np.einsum("jab,jb->ja", factors, u + m[self.assignment] / root), 0.0, pull
 
     def precisions(self, information: float) -> Array:
         of_u, summed = self._precisions_of_members(information)
@@ -272,11 +267,10 @@ def move_together(
         return np.asarray(theta[size:].reshape(shape) / roots)
 
     def potential(theta: Array) -> tuple[float, Array]:
-        own = theta[:size]
-        prior, gradient = chart.log_density(own)
-        found = likelihood_gradient(rows, chart.frequencies(own), coef(theta), state.law)
-        gradient = gradient + chart.pull(own, found.frequencies)
-        return prior + found.value, np.append(gradient, found.coef / roots)
+        W, prior, pull = chart.at(theta[:size])
+        found = likelihood_gradient(rows, W, coef(theta), state.law)
+        gradient = np.concatenate([pull(found.frequencies), (found.coef / roots).ravel()])
+        return prior + found.value, gradient
 
     position = np.append(start, state.coef * roots)
     rates = _rates(chart, precisions, rows.n_rows, m2)
@@ -286,7 +280,7 @@ def move_together(
     moved, own = end.position, end.position[:size]
     new = replace(
         state,
-        frequencies=chart.frequencies(own),
+        frequencies=chart.at(own)[0],
         mean=coef(moved),
         deviations=np.zeros_like(state.deviations),
         mixture=replace(state.mixture, components=chart.components(own)),

@@ -27,7 +27,7 @@ def test_there_and_back(name: str) -> None:
     chart, state, W = case(name)
     assert state.n_components > 1
     theta = chart.position(W, state.components)
-    np.testing.assert_allclose(chart.frequencies(theta), W, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(chart.at(theta)[0], W, rtol=1e-12, atol=1e-14)
     again = chart.components(theta)
     np.testing.assert_allclose(again.means, state.means, rtol=1e-12)
     np.testing.assert_allclose(again.stds, state.components.stds, rtol=1e-12)
@@ -43,7 +43,7 @@ def test_a_component_takes_its_members_with_it(name: str) -> None:
     theta = chart.position(W, state.components)
     d = W.shape[1]
     theta[M * d : (M + state.n_components) * d] += 0.3  # means
-    moved, new = chart.frequencies(theta), chart.components(theta)
+    moved, new = chart.at(theta)[0], chart.components(theta)
     before = chart.components(chart.position(W, state.components)).means
     Z = state.assignment
     np.testing.assert_allclose(moved - new.means[Z], W - before[Z], atol=1e-12)
@@ -58,16 +58,17 @@ def test_gradients_against_differences(name: str) -> None:
     weights = np.random.default_rng(5).standard_normal(W.shape)
 
     def function(theta: np.ndarray) -> float:
-        return float((weights * np.sin(chart.frequencies(theta))).sum())
+        return float((weights * np.sin(chart.at(theta)[0])).sum())
 
-    of_function = chart.pull(theta, weights * np.cos(chart.frequencies(theta)))
-    of_density = chart.log_density(theta)[1]
+    W, _, pull = chart.at(theta)
+    of_density = pull(np.zeros_like(W))
+    of_function = pull(weights * np.cos(W)) - of_density
     h = 1e-4
     for i in range(len(theta)):
         step = h * np.eye(len(theta))[i]
         for f, gradient in (
             (function, of_function),
-            (lambda theta: chart.log_density(theta)[0], of_density),
+            (lambda theta: chart.at(theta)[1], of_density),
         ):
             difference = (
                 f(theta - 2 * step)
@@ -92,7 +93,7 @@ def test_the_density_is_that_of_the_logarithms(name: str) -> None:
 
     def found(theta: np.ndarray) -> float:
         s = theta[-size:]
-        return chart.log_density(theta)[0] - 0.5 * float(s @ s)
+        return chart.at(theta)[1] - 0.5 * float(s @ s)
 
     other = theta.copy()
     other[-size:] += np.random.default_rng(6).standard_normal(size)
@@ -133,7 +134,7 @@ def test_precisions_do_not_depend_on_what_moves(name: str) -> None:
     there = dataclasses.replace(state, components=chart.components(theta))
     again = coordinates_of(BASES[name].with_scale(state.scale), there)
     np.testing.assert_allclose(again.precisions(50.0), chart.precisions(50.0), rtol=1e-12)
-    np.testing.assert_allclose(again.frequencies(theta), chart.frequencies(theta), rtol=1e-12)
+    np.testing.assert_allclose(again.at(theta)[0], chart.at(theta)[0], rtol=1e-12)
 
 
 def test_other_components_are_refused() -> None:
