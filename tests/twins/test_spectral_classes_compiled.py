@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from mercer.likelihoods.polya_gamma import fill_polya_gamma_of_shapes
-from mercer.spectral.loops import move_jointly, pull_of_phases
+from mercer.spectral.class_model import signs_of
+from mercer.spectral.loops import move_jointly, pull_of_phases, slope_of_sticks
 from support.spectral_joint_moves import move_plain
 
 
@@ -54,6 +56,20 @@ def test_pull_of_phases(m: int, n: int, K: int) -> None:
     pull_of_phases(features, residual, coef, out)
     cosine, sine = coef[:, 0 : 2 * m : 2].T @ residual, coef[:, 1 : 2 * m : 2].T @ residual
     np.testing.assert_allclose(out, sine * features[0::2] - cosine * features[1::2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("K", [1, 3])
+def test_slope_of_sticks(K: int) -> None:
+    """Also far out, where exponentials overflow."""
+    rng = np.random.default_rng(K)
+    f, codes = rng.standard_normal((K, 60)), rng.integers(0, K + 1, 60).astype(float)
+    f[:, :9] *= 1e3
+    losses, slope = np.empty(f.size), rng.standard_normal(f.shape)
+    n_told = slope_of_sticks(f, codes, losses, slope)
+    sign = signs_of(codes, K)
+    expected = np.logaddexp(0.0, -sign * f)[sign != 0.0]
+    np.testing.assert_allclose(losses[:n_told], expected, rtol=1e-14, atol=1e-300)
+    np.testing.assert_allclose(slope, sign * expit(-sign * f), rtol=1e-14, atol=1e-300)
 
 
 def plain_polya_gamma(rng: np.random.Generator, b: float, c: float) -> float:

@@ -345,8 +345,9 @@ class DiagonalBase(BaseMeasure[DiagonalComponents]):
 
     def log_densities_around(self, rng: np.random.Generator, w: Array, W: Array) -> Array:
         """Draw a component whose one member is w (d,); log densities of W (n, d) under it, (n,)."""
-        out = np.empty((len(W), 1))
-        log_densities_around(rng, w, W, self.scale, self.kappa0, self.nu0, out)
+        out, d = np.empty((len(W), 1)), len(w)
+        drawn = rng.chisquare(self.nu0 + 1.0, d), rng.standard_normal(d)
+        log_densities_around(*drawn, w, W, self.scale, self.kappa0, out)
         return out[:, 0]
 
     def draw_scale(

@@ -33,6 +33,7 @@ from mercer.likelihoods.logistic import count_log_factor, count_log_mass
 from mercer.likelihoods.polya_gamma import fill_polya_gamma, fill_polya_gamma_of_shapes
 from mercer.numerics.cholesky import factorise
 from mercer.sampling.signals import is_late
+from mercer.spectral.loops import slope_of_sticks
 from mercer.spectral.mixture import MixtureState, ProposalTuning
 from mercer.spectral.model import GammaPrior, Scales, slice_step
 from mercer.spectral.rows import (
@@ -167,8 +168,7 @@ def logistic_coefficients(gram: Array, prior_precisions: Array) -> LogisticCoeff
     mean, _ = lapack.dtrtrs(factor, solved, lower=1, trans=1)
     log_det_ratio = 2.0 * np.log(np.diag(factor)).sum() - np.log(prior_precisions).sum()
     evidence = 0.5 * float(solved @ solved) - 0.5 * float(log_det_ratio)
-    if not math.isfinite(evidence):
-        evidence = -math.inf
+    evidence = evidence if math.isfinite(evidence) else -math.inf
     return LogisticCoefficients(np.asarray(mean), factor, evidence)
 
 
@@ -289,9 +289,9 @@ class ClassLaw(Law):
 
     def slope(self, f: Array, y: Array) -> tuple[float, Array]:
         """Residuals: of a row that a function says nothing of 0."""
-        sign = signs_of(y, len(f))
-        margin = sign * f
-        return -float(np.logaddexp(0.0, -margin)[sign != 0.0].sum()), sign * expit(-margin)
+        losses, residual = np.empty(f.size), np.empty(f.shape)
+        n_told = slope_of_sticks(f, y, losses, residual)
+        return -float(losses[:n_told].sum()), residual
 
     def masses(self, f: Array) -> Array:
         """Probability of each class, shape (K + 1, ...), given the functions (K, ...)."""

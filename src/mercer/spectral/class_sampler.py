@@ -367,8 +367,7 @@ class ClassSampler(ClassChain):
         sizes = np.exp(rng.choice(_SPACINGS) * (np.arange(_N_SIZES) - place))
         coef, at = state.coef, 2 * len(state.frequencies)
         level = coef[k, at : at + 1].sum()  # none without a linear part
-        given = state.law, sizes, int(k), float(level)
-        say_of = functools.partial(_hearer_of_sizes, *given)
+        say_of = functools.partial(_hearer_of_sizes, state.law, sizes, int(k), float(level))
         logs = function_sums(self.rows, state.frequencies, coef, say_of)
         ridges, precisions = state.ridge[k] / sizes**2, state.linear_precision[k] / sizes**2
         logs = logs + _log_density_of_log(prior, ridges)
@@ -445,11 +444,10 @@ def _hearer_of_sizes(law: Law, sizes: Array, k: int, level: float, index: int) -
     """Say the log probability of targets where function k, but for its level, has each size."""
 
     def say(f: Array, y: Array) -> Array:
-        found, scaled = np.empty(len(sizes)), f.copy()
-        for j, size in enumerate(sizes):
-            scaled[k] = level + size * (f[k] - level)
-            found[j] = law.log_mass(scaled, y).sum()
-        return found
+        scaled = np.tile(f, len(sizes))
+        scaled[k] = (level + np.outer(sizes, f[k] - level)).ravel()
+        logs = law.log_mass(scaled, np.tile(y, len(sizes))).reshape(len(sizes), -1)
+        return np.asarray(logs.sum(axis=1))
 
     return say
 

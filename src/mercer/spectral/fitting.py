@@ -734,3 +734,4 @@ def compile_classes_now() -> None:
         once.copy(), np.zeros(1, dtype=bool), np.zeros(1),
     )  # fmt: skip
     pull_of_phases(features, once, np.zeros((1, 2)), once.copy())
+    loops.slope_of_sticks(once, np.zeros(3), np.empty(3), once.copy())

@@ -82,19 +82,17 @@ def normal_log_densities(W, means, variances, out):
 
 
 @compiled(nogil=True, error_model="numpy")
-def log_densities_around(rng, w, W, scale, kappa0, nu0, out):
+def log_densities_around(chi_squares, normals, w, W, scale, kappa0, out):
     """Draw a diagonal component whose one member is w (d,): log densities of W (n, d), (n, 1).
 
-    The base measure is `mercer.spectral.base_measure.DiagonalBase`.
+    By variables (d,); the base measure is `mercer.spectral.base_measure.DiagonalBase`.
     """
     d = len(w)
     kappa = kappa0 + 1.0
     means, variances = np.empty((1, d)), np.empty((1, d))
     for i in range(d):
-        spread = kappa0 / kappa * w[i] ** 2
-        variances[0, i] = (scale[i] + spread) / rng.chisquare(nu0 + 1.0)
-    for i in range(d):
-        means[0, i] = w[i] / kappa + math.sqrt(variances[0, i] / kappa) * rng.standard_normal()
+        variances[0, i] = (scale[i] + kappa0 / kappa * w[i] ** 2) / chi_squares[i]
+        means[0, i] = w[i] / kappa + math.sqrt(variances[0, i] / kappa) * normals[i]
     normal_log_densities(W, means, variances, out)
 
 
@@ -182,28 +180,6 @@ def assemble(gram, among, across, ridge, n_linear, joint, linear):
 
 
 @compiled(nogil=True)
-def select(gram, among, across, is_accepted):
-    """Products of the chosen features with each other and with the columns: the new ``gram``."""
-    m2 = among.shape[0]
-    new = gram.copy()
-    for a in range(m2):
-        took_a = is_accepted[a // 2]
-        for b in range(m2):
-            took_b = is_accepted[b // 2]
-            if took_a and took_b:
-                new[a, b] = among[a, b]
-            elif took_a:
-                new[a, b] = across[a, b]
-            elif took_b:
-                new[a, b] = across[b, a]
-        if took_a:
-            for k in range(m2, gram.shape[0]):
-                new[a, k] = across[a, k]
-                new[k, a] = across[a, k]
-    return new
-
-
-@compiled(nogil=True)
 def select_lower(gram, among, across, is_accepted, diagonal, out):
     """Write the lower triangle of `select`, a diagonal added, to a Fortran-ordered ``out``."""
     m2, n = among.shape[0], gram.shape[0]
@@ -216,6 +192,16 @@ def select_lower(gram, among, across, is_accepted, diagonal, out):
             else:
                 out[a, b] = across[a, b] if took_a else gram[b, a]
         out[b, b] += diagonal[b]
+
+
+@compiled(nogil=True)
+def select(gram, among, across, is_accepted):
+    """Products of the chosen features with each other and with the columns: the new ``gram``."""
+    new = np.empty(gram.shape)
+    select_lower(gram, among, across, is_accepted, np.zeros(len(gram)), new.T)
+    for b in range(len(new)):
+        new[b + 1 :, b] = new[b, b + 1 :]
+    return new
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -542,6 +528,26 @@ def move_jointly(now, proposed, sign, coef, ridge, normals, log_uniform, f, is_a
                 c, s = c0, s0
             for i in range(n):
                 f[k, i] += coef[k, 2 * j] * c[i] + coef[k, 2 * j + 1] * s[i]
+
+
+@compiled(nogil=True, error_model="numpy", allocates=False)
+def slope_of_sticks(f, codes, losses, slope):
+    """Derivative of the log probability of classes in functions f (K, n), into slope (K, n).
+
+    ``codes`` (n,) are places of classes. Into the first of ``losses`` (K n,) go minus the log
+    probabilities of what functions tell, of rows that they say something of: returns how many.
+    """
+    n_told = 0
+    for k in range(f.shape[0]):
+        for i in range(f.shape[1]):
+            slope[k, i] = 0.0
+            if codes[i] >= k:
+                sign = 1.0 if codes[i] == k else -1.0
+                margin = sign * f[k, i]
+                losses[n_told] = max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
+                slope[k, i] = sign / (1.0 + math.exp(margin))
+                n_told += 1
+    return n_told
 
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
