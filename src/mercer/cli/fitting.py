@@ -414,13 +414,13 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
 
 def _able_to_do(options: FitOptions, table: TrainingTable, model: str) -> str:
     """Return BaNK where only it does what is asked for; a `UsageError` if another is named."""
-    is_asked = {
-        "several targets": bool(table.targets),
-        "--missing posterior": options.table.missing == "posterior",
+    lacks = {
+        "learns one target; spectral learns several": bool(table.targets),
+        "does not draw missing inputs; spectral does": options.table.missing == "posterior",
     }
-    asked = " and ".join(name for name, given in is_asked.items() if given)
+    asked = [words for words, is_asked in lacks.items() if is_asked]
     if asked and model not in ("auto", "spectral"):
-        raise UsageError(f"--model {model} does not do {asked}; spectral does")
+        raise UsageError(f"--model {model} {asked[0]}")
     return "spectral" if asked else model
 
 

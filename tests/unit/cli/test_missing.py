@@ -64,7 +64,7 @@ def test_compare_fills_gaps_for_those_that_do_not_draw_them(run, gaps: Path) -> 
     ("words", "expected"),
     [
         (["--target", "label"], "targets that are numbers"),
-        (["--target", "y", "--model", "gp"], "gp does not do --missing posterior; spectral does"),
+        (["--target", "y", "--model", "gp"], "gp does not draw missing inputs; spectral does"),
         (["--target", "y", "--engine", "disk"], "--missing posterior: not with --engine"),
         (["--target", "y", "--set", "missing=posterior"], "use --missing"),
         (["--target", "y", "--set", "noise=student_t"], "normal noise"),
