@@ -46,8 +46,11 @@ from mercer.errors import ClusterError, DataError, UsageError
 from mercer.estimation.table_encoder import frame_of
 from mercer.numerics.sums import ROWS_PER_TERM
 from mercer.sampling import driver
+from support.quick_workers import quick_workers, spawned_workers
 from support.row_cases import write_csv, write_npy, write_parquet
 from support.statistics import few_first
+
+__all__ = ["quick_workers", "spawned_workers"]
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
@@ -94,9 +97,10 @@ def _of_a_worker() -> tuple[bool, str, str | None]:
     return is_profiled, looks, os.environ.get("MALLOC_MMAP_THRESHOLD_")
 
 
-def test_own_workers_do_nothing_beside(two_workers) -> None:
+def test_own_workers_do_nothing_beside(spawned_workers: None) -> None:
     """No profile for a dashboard that is off; memory of a block is kept for the next."""
-    assert set(two_workers.run(_of_a_worker).values()) == {(False, "500ms", str(2**25))}
+    with cluster.local_cluster(1) as made, distributed.Client(made) as client:
+        assert set(client.run(_of_a_worker).values()) == {(False, "500ms", str(2**25))}
 
 
 class _Far:
@@ -238,7 +242,7 @@ def test_what_needs_its_rows_in_memory_does_not_read_them_silently(
     ("n_jobs", "noise"),
     [
         pytest.param(1, "normal", marks=pytest.mark.slow),
-        (2, "normal"),
+        pytest.param(2, "normal", marks=pytest.mark.slow),  # three chains do so below
         pytest.param(1, "student_t", marks=pytest.mark.slow),
         pytest.param(1, "heteroscedastic", marks=pytest.mark.slow),
         pytest.param(1, "contaminated", marks=pytest.mark.slow),  # thirty seconds
@@ -601,10 +605,15 @@ def test_predictions_of_a_collection_are_lazy(two_workers: Any, folder: Path) ->
     "model",
     [
         mercer.GPClassifier(inference="map", kernel="rbf"),
-        mercer.KernelGibbsClassifier(n_draws=20, n_chains=1),
-        mercer.SequentialKernelClassifier(n_particles=20),
         RKSClassifier(n_features=20),
-        mercer.MercerClassifier(models="gp,boosting", n_folds=2, n_draws=20, n_chains=1),
+        *(
+            pytest.param(model, marks=pytest.mark.slow)
+            for model in (
+                mercer.KernelGibbsClassifier(n_draws=20, n_chains=1),
+                mercer.SequentialKernelClassifier(n_particles=20),
+                mercer.MercerClassifier(models="gp,boosting", n_folds=2, n_draws=20, n_chains=1),
+            )
+        ),
     ],
     ids=lambda model: type(model).__name__,
 )

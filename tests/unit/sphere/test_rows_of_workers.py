@@ -17,8 +17,11 @@ from mercer.cli.main import main
 from mercer.data import dask as cluster
 from mercer.errors import ClusterError, UsageError
 from mercer.sphere.screened import ScreenedSampler
+from support.quick_workers import quick_workers
 from support.row_cases import write_parquet
 from unit.sphere.test_stored_rows import assert_same
+
+__all__ = ["quick_workers"]
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
