@@ -43,6 +43,9 @@ from mercer.stacking.members import (
     weights_of,
     with_targets,
 )
+from support.quick_boosting import all_trees, quick_boosting
+
+__all__ = ["all_trees", "quick_boosting"]
 
 QUICK: dict[str, Any] = {
     "n_folds": 3,
@@ -429,7 +432,7 @@ def test_all_rows_but_one_in_a_group_tell_no_weights() -> None:
     assert "too few rows to hold any out" in fitted.notes_[0]
 
 
-def test_groups_reach_the_members_that_hold_rows_out() -> None:
+def test_groups_reach_the_members_that_hold_rows_out(all_trees: None) -> None:
     """The law of one that knows the group of each row is as wide as for rows of other groups."""
     rng = np.random.default_rng(3)
     groups = np.repeat(np.arange(15), 20)
@@ -658,7 +661,7 @@ def test_rows_with_equal_inputs_are_told_apart() -> None:
     assert found.sum() == y[:60].sum()
 
 
-def test_weights_by_known_scores_stand_where_a_member_fails() -> None:
+def test_weights_by_known_scores_stand_where_a_member_fails(all_trees: None) -> None:
     X, y = rings()
     others = [LogisticRegression(), "boosting"]
     whole = MercerClassifier(models=[*others, Failing(0)], **QUICK).fit(X, y)

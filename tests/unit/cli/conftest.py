@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-import functools
 import importlib
 import itertools
 from collections.abc import Callable
@@ -13,8 +12,9 @@ import pytest
 from mercer.cli.main import main
 from mercer.estimation import workers
 from support.plain_reports import plain_figures
+from support.quick_boosting import quick_boosting
 
-__all__ = ["plain_figures"]
+__all__ = ["plain_figures", "quick_boosting"]
 
 TINY = ["--set", "n_draws=20", "--set", "n_warmup=10", "--set", "n_chains=1", "--jobs", "1"]
 
@@ -58,18 +58,6 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
 def few_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of small tables three, where ten is the default."""
     monkeypatch.setattr("mercer.cli.tables.N_FOLDS", 3)
-
-
-@pytest.fixture(autouse=True)
-def quick_boosting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Baselines of few trees, wherever a module has its own name of them."""
-    homes = [
-        importlib.import_module(name) for name in ("mercer.baselines.peers", "sklearn.ensemble")
-    ]
-    for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
-        few = functools.partial(getattr(homes[1], name), max_iter=5)
-        for home in homes:
-            monkeypatch.setattr(home, name, few)
 
 
 @pytest.fixture(autouse=True)
