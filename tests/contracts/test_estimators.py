@@ -1,6 +1,6 @@
 """scikit-learn's own checks, on every estimator with tiny settings; none is expected to fail.
 
-One setting of each in the first tier, the others in the second.
+In the first tier estimators of one setting each take turns, the second has all.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import inspect
 import pickle
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -120,18 +121,24 @@ def checks_of(estimators: list) -> Iterator:
     """Each estimator with each check; what a fit learns is tried on the hardest data, a file's.
 
     These are read-only and of the shorter type; of other types and from memory in the second tier.
+    The first has each check of one classifier and of one regressor: they take turns.
     """
+    cases = defaultdict(list)
     for each in estimators:
         for _, check in estimator_checks_generator(each):
             own = check.keywords
             name = "-".join([check.func.__name__, *map(str, own.values())])
             learns = own.get("readonly_memmap", False) or check.func.__name__ in _TRAINING
             is_slow = (learns and "X_dtype" not in own) or check.func.__name__ in _OWN
-            marks = [pytest.mark.slow] if is_slow else []
             one = each
             if isinstance(each, KernelGibbsClassifier) and check.func.__name__ in _AT_ONE_RATE:
                 one = clone(each).set_params(noise_rate=0.1, n_draws=21)
-            yield pytest.param(one, check, marks=marks, id=f"{type(each).__name__}-{name}")
+            title = f"{type(each).__name__}-{name}"
+            cases[is_slow, is_classifier(each), name].append((one, check, title))
+    for turn, ((is_slow, *_), same) in enumerate(cases.items()):
+        for k, (one, check, title) in enumerate(same):
+            is_its_turn = k == turn % len(same) and not is_slow
+            yield pytest.param(one, check, marks=[] if is_its_turn else pytest.mark.slow, id=title)
 
 
 # Its data hold constant columns, and mercer warns of them.
