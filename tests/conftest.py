@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import warnings
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,6 +36,24 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test marked `one_in(n)` the first tier runs each n-th, from the first on.
+
+    They show the same of several models or settings; the second tier runs the others. Where cases
+    are all pairs of two lists, an n that divides neither length meets each element of both.
+    """
+    seen: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        if mark is None or item.get_closest_marker("slow"):
+            continue
+        name = item.nodeid.partition("[")[0]
+        if seen[name] % mark.args[0]:
+            item.add_marker(pytest.mark.slow)
+        seen[name] += 1
 
 
 def pytest_collection_finish() -> None:

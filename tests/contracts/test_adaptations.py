@@ -93,6 +93,7 @@ def test_with_tuning_is_the_inverse_of_tuning(adaptation: Adaptation, make) -> N
     assert packed(adaptation.tuning(cold)) != packed(adaptation.tuning(warm))
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("stop_at", [0, 20, 60, 78])
 def test_resumes_bit_for_bit(adaptation: Adaptation, make, stop_at: int) -> None:
     learned, warm = warm_up(adaptation, make())

@@ -150,6 +150,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("model", "arguments"), RUNS)
 def test_p2_stopped_and_resumed(model, arguments: dict, tmp_path: Path, watch) -> None:
     counter = watch(-1, None)
@@ -176,6 +177,7 @@ CUT = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("model", "arguments"), CUT)
 def test_time_does_not_change_what_a_resumed_run_computes(
     model, arguments: dict, tmp_path: Path
@@ -190,18 +192,21 @@ def test_time_does_not_change_what_a_resumed_run_computes(
     np.testing.assert_array_equal(predictions(resumed), predictions(undisturbed))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", [gp, process, sphere, spectral, spectral_classes])
 def test_p1_same_draws_for_any_number_of_jobs(model) -> None:
     one, two = (model(n_jobs=n).fit(_X, _Y) for n in (1, 2))
     assert digest(one.posterior_) == digest(two.posterior_)
 
 
+@pytest.mark.one_in(3)
 @each_model
 def test_another_seed_gives_other_draws(model) -> None:
     one, two = (model(random_state=seed).fit(_X, _Y) for seed in (0, 1))
     assert digest(one.posterior_) != digest(two.posterior_)
 
 
+@pytest.mark.one_in(3)
 @each_model
 def test_without_a_seed_a_run_still_resumes(model, tmp_path: Path) -> None:
     first = model(tmp_path, random_state=None).fit(_X, _Y)
@@ -242,6 +247,7 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", CHANGES)
 def test_r6_other_options_are_another_run(model, tmp_path: Path, finish_in) -> None:
     """A folder may hold several runs: one with other options begins anew, and finds its own."""
@@ -252,6 +258,7 @@ def test_r6_other_options_are_another_run(model, tmp_path: Path, finish_in) -> N
     assert is_resumed(model(tmp_path).fit(_X, _Y))  # the first is still there
 
 
+@pytest.mark.one_in(3)
 @each_model
 def test_r6_another_run_is_not_disturbed(model, tmp_path: Path, finish_in) -> None:
     finish_in(tmp_path, model)
@@ -320,6 +327,7 @@ def test_r6_another_version_is_refused(model, tmp_path: Path, finish_in, monkeyp
         model(tmp_path).fit(_X, _Y)
 
 
+@pytest.mark.one_in(3)
 @each_model
 def test_r5_a_run_in_hand_is_refused_and_its_owner_named(model, tmp_path: Path, finish_in) -> None:
     """Two fits into one folder get in each other's way only where they are the same run."""

@@ -82,6 +82,7 @@ FORMS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("model", "form"), pairs_first(NAMES, FORMS), indirect=["model"])
 def test_d14_same_result_in_any_form(model, form, expected: np.ndarray) -> None:
     seen = model().fit(form(_X), _Y).predict_proba(form(_Z))
@@ -119,6 +120,7 @@ LABELS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("model", "labels"),
     pairs_first(NAMES, LABELS),
@@ -164,6 +166,7 @@ def test_blocks_of_rows_do_not_matter(model, expected: np.ndarray) -> None:
         fitted.predict_proba(_Z[:0])
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize(
     "scale",
     few_first([1e-300, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e300], 1e-300, 1e-30, 1e100),
@@ -187,6 +190,7 @@ def test_d8_scale(steady, scale: float, columns: slice, expected_of_steady: np.n
         np.testing.assert_allclose(fitted.predict_proba(Z), expected_of_steady, atol=1e-6)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("scale", [2.0**-90, 0.125, 2.0**40])
 def test_d8_powers_of_two_change_no_bit(model, scale: float, expected: np.ndarray) -> None:
     fitted = model().fit(scale * _X, _Y)
@@ -243,6 +247,7 @@ def test_d10_duplicate_rows_with_conflicting_labels(model) -> None:
     np.testing.assert_allclose(p, 0.5, atol=0.1)
 
 
+@pytest.mark.one_in(3)
 def test_d11_many_equal_rows(model) -> None:
     X = np.vstack([np.zeros((150, 3)), _X])
     p = model().fit(X, np.concatenate([np.ones(150, dtype=int), _Y])).predict_proba(_Z)

@@ -81,6 +81,7 @@ def test_d4_ragged_rows(kind: type) -> None:
         fit(kind, [[1.0, 2.0], [3.0]], [0, 1])
 
 
+@pytest.mark.one_in(3)
 @each_kind
 @pytest.mark.parametrize("make", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
 def test_d14_sparse(kind: type, make) -> None:
@@ -90,6 +91,7 @@ def test_d14_sparse(kind: type, make) -> None:
         fit(kind, **QUICK[kind]).predict_proba(make(_X))
 
 
+@pytest.mark.one_in(2)
 @each_kind
 def test_d6_wrong_number_of_columns(kind: type) -> None:
     with pytest.raises(ValueError, match=f"X has 1 features, but {kind.__name__} is expecting 2"):
@@ -278,6 +280,7 @@ def interrupt(self: object, *arguments: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.one_in(2)
 @each_kind
 def test_a_refit_that_fails_leaves_the_first_fit(kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole, as scikit-learn's estimators do: whether it is refused or stopped half way."""
@@ -300,6 +303,7 @@ def test_a_refit_that_fails_leaves_the_first_fit(kind, monkeypatch: pytest.Monke
     assert not [name for name in vars(never) if name.endswith("_")]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", QUICK)
 def test_weights_of_rows_are_refused_where_the_likelihood_has_no_place(kind: type) -> None:
     """None is no weight; other estimators say which take them, and no `TypeError` escapes."""

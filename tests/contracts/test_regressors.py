@@ -91,6 +91,7 @@ FORMS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("make", "form"), pairs_first(OF_ONE_SETTING, FORMS), indirect=["make"])
 def test_d14_same_result_in_any_form(make, form, expected) -> None:
     assert_same(make().fit(form(_X), _Y).predict(form(_Z), return_std=True), expected)
@@ -104,6 +105,7 @@ def test_d14_read_only_memmap(make, tmp_path: Path, expected) -> None:
     assert_same(make().fit(X, y).predict(_Z, return_std=True), expected)
 
 
+@pytest.mark.one_in(3)
 @one_setting
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 def test_d14_frames(make, frame, expected) -> None:
@@ -117,6 +119,7 @@ def test_d14_frames(make, frame, expected) -> None:
         model.predict(Z[["mass", "age", "dose"]])  # D6
 
 
+@pytest.mark.one_in(5)
 @one_setting
 @pytest.mark.parametrize("form", [list, np.asarray, pd.Series, lambda y: y.astype(np.longdouble)])
 def test_d14_targets_in_any_form(make, form, expected) -> None:
@@ -174,6 +177,7 @@ def test_units_of_the_kernel(make_learner) -> None:
 SCALES = (1e-300, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e300)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("scale", few_first(SCALES, 1e-300, 1e-30, 1e100))
 @pytest.mark.parametrize("columns", [slice(None), slice(0, 1)], ids=["all", "one"])
 def test_d8_scale(make, scale: float, columns: slice, expected) -> None:
@@ -190,6 +194,7 @@ def test_d8_scale(make, scale: float, columns: slice, expected) -> None:
     assert_close(model.predict(Z, return_std=True), expected)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("scale", few_first(SCALES, 1e-300, 1e-30, 1e100))
 def test_d8_scale_of_the_target(make, scale: float, expected) -> None:
     model = make()
@@ -240,6 +245,7 @@ def test_duplicated_columns(make) -> None:
     assert np.mean((seen[0] - _Y) ** 2) < _Y.var()
 
 
+@pytest.mark.one_in(2)
 def test_d10_duplicate_rows_with_other_targets(make) -> None:
     """The mean of both, and a noise of the size of their difference."""
     X, y = np.vstack([_X, _X]), np.concatenate([_Y + 1.0, _Y - 1.0])
@@ -248,6 +254,7 @@ def test_d10_duplicate_rows_with_other_targets(make) -> None:
     assert np.isfinite(model.predict(_Z)).all()
 
 
+@pytest.mark.one_in(2)
 def test_d11_many_equal_rows(make) -> None:
     X = np.vstack([np.zeros((150, 3)), _X])
     mean, std = make().fit(X, np.concatenate([np.zeros(150), _Y])).predict(_Z, return_std=True)
@@ -255,6 +262,7 @@ def test_d11_many_equal_rows(make) -> None:
     assert (std > 0.0).all()
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_few_rows(make, n: int) -> None:
     mean, std = make().fit(_X[:n], _Y[:n]).predict(_Z, return_std=True)
@@ -262,6 +270,7 @@ def test_few_rows(make, n: int) -> None:
     assert (std > 0.0).all()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_fewer_rows_than_features(make_learner, n: int) -> None:
     model = make_learner(n_frequencies=50).fit(_X[:n], _Y[:n])
@@ -270,6 +279,7 @@ def test_fewer_rows_than_features(make_learner, n: int) -> None:
     assert (std > 0.0).all()
 
 
+@pytest.mark.one_in(2)
 def test_an_outlier_among_the_inputs(make) -> None:
     """One value of 1e12: the other rows are still told from each other, where "auto" may."""
     X = np.random.default_rng(3).standard_normal((100, 2))
@@ -329,6 +339,7 @@ def test_a_refit_that_fails_leaves_the_first_fit(make, monkeypatch: pytest.Monke
     np.testing.assert_array_equal(model.predict(_X), first)
 
 
+@pytest.mark.one_in(2)
 def test_saved_and_loaded(make, fitted, tmp_path: Path, expected) -> None:
     """The same bits, and it can be fitted again."""
     fitted.save(tmp_path / "m.mercer")

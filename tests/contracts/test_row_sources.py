@@ -132,6 +132,7 @@ def test_the_digest_is_that_of_the_numbers(tmp_path: Path) -> None:
     assert len(digests) == 6
 
 
+@pytest.mark.one_in(4)
 @each_source
 def test_a_copy_in_another_process_reads_the_same(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch

@@ -125,6 +125,7 @@ def go(sampler: Sampler[Any, Any], state: Any, rng: np.random.Generator, count: 
     return state, info
 
 
+@pytest.mark.one_in(3)
 @every_sampler
 def test_same_seed_same_draws(make) -> None:
     ends = []
@@ -203,6 +204,7 @@ def test_info_holds_one_number_a_field(make) -> None:
     assert 0.0 <= values.get("acceptance_rate", 0.5) <= 1.0
 
 
+@pytest.mark.one_in(3)
 @every_sampler
 def test_resumes_bit_for_bit(make) -> None:
     """A state that went through arrays and back, and a generator restored, go on alike."""

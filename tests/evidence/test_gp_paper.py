@@ -303,6 +303,7 @@ def two_islands(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", list(RIVALS))
 def test_rivals_learn_and_say_probabilities(name: str) -> None:
     X, y = three_clouds(90, 0)

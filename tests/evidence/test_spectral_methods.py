@@ -34,6 +34,7 @@ def one_thread():
         yield
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("key", ["rks", "mkl", "alac", "bank-paper", "boosting", "gp", "ridge"])
 def test_each_beats_its_mean_or_is_linear(key: str) -> None:
     mean = RUN[key](FOLD, True, 1).mean
@@ -100,6 +101,7 @@ CLASS_FOLD = ClassFold(CLASS_X[:150], CLASS_Y[:150], CLASS_X[150:], CLASS_Y[150:
 CLASS_RUN = {method.key: method.run for method in CLASS_METHODS}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("key", ["rks", "mkl", "rfo", "bank-paper", "boosting", "svc", "logistic"])
 def test_each_beats_the_class_shares(key: str) -> None:
     proba = CLASS_RUN[key](CLASS_FOLD, True, 1)

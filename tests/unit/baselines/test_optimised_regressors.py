@@ -32,12 +32,14 @@ def test_learns_the_function(cls) -> None:
     assert 0.0 < model.cv_errors_.min() < 0.3
 
 
+@pytest.mark.one_in(2)
 @each
 def test_same_seed_same_bits(cls) -> None:
     first, second = (small(cls, selection_rows=60).fit(X, Y) for _ in range(2))
     np.testing.assert_array_equal(first.predict(X), second.predict(X))
 
 
+@pytest.mark.one_in(2)
 @each
 def test_units_do_not_matter(cls) -> None:
     plain = small(cls).fit(X, Y).predict(X)
@@ -45,6 +47,7 @@ def test_units_do_not_matter(cls) -> None:
     np.testing.assert_allclose(scaled, plain * 2.0**-900, rtol=1e-6)
 
 
+@pytest.mark.one_in(2)
 @each
 def test_few_rows_and_a_constant_target(cls) -> None:
     for n in (2, 3, 10):

@@ -33,6 +33,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, partial(getattr(module, name), **settings))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "n_classes"), pairs_first({name: name for name in MAKERS}, {"two": 2, "three": 3})
 )

@@ -44,6 +44,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("peer", REGRESSION_PEERS, ids=lambda peer: peer.name)
 def test_each_gives_laws_and_the_same_for_the_same_seed(peer) -> None:
     make = pickle.loads(pickle.dumps(peer.make))
@@ -59,6 +60,7 @@ def test_each_gives_laws_and_the_same_for_the_same_seed(peer) -> None:
     assert scores.coverage_90 >= 0.6
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("peer", "n"),
     pairs_first({peer.name: peer for peer in REGRESSION_PEERS}, {"two": 2, "three": 3, "six": 6}),
@@ -101,6 +103,7 @@ def test_the_spread_of_one_that_cross_validates_is_that_of_its_folds() -> None:
     assert 0.5 < model.std_ / np.std(Y - model.predict(X)) < 20
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", [RandomForestRegressor, BaggingRegressor])
 def test_a_forest_of_few_trees_is_judged_by_folds(kind) -> None:
     """Of a row in every bootstrap sample it says 0: 1000 off."""

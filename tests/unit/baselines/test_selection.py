@@ -101,6 +101,7 @@ EACH = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("model", EACH, ids=lambda model: type(model).__name__)
 def test_settings_are_chosen_by_whole_groups(model: BaseEstimator) -> None:
     """Targets are noise that the rows of a group share: what is seen of one tells the others."""

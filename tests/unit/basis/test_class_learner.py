@@ -27,6 +27,7 @@ CUTS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
 def test_how_rows_are_cut_into_calls_does_not_matter(cuts: list[int]) -> None:
     whole = little().partial_fit(X, Y, CLASSES)

@@ -230,6 +230,7 @@ X, Y = make_rows(50, 3)
 CLASSES = np.unique(Y)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n_before", [4, 10, 37, 50])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_stream_that_was_saved_goes_on_to_the_bit(

@@ -80,6 +80,7 @@ def test_scores() -> None:
 
 
 # Rows of the present block, of one that was learned, and at its edge.
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("forgetting", "n"),
     [
@@ -211,6 +212,7 @@ def test_an_outlier_in_mid_stream() -> None:
     assert np.isfinite(model.log_predictive_).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kernel", ["rbf", "matern12", "matern32", "matern52"])
 @pytest.mark.parametrize("linear_part", [False, True])
 def test_rows_from_far_away(kernel: str, linear_part: bool) -> None:

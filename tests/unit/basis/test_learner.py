@@ -21,6 +21,7 @@ CUTS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("own", "cuts"), pairs_first(STREAMS, CUTS))
 def test_how_rows_are_cut_into_calls_does_not_matter(own: dict, cuts: list[int]) -> None:
     whole = small(**own).partial_fit(X, Y)

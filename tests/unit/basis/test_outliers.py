@@ -32,6 +32,7 @@ def learned(model: SequentialKernelRegressor) -> dict[str, bytes]:
     }  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("own", "size"), pairs_first(STREAMS, {str(size): size for size in (1e3, -1e6, 1e90)})
 )
@@ -49,6 +50,7 @@ def test_a_wild_target_leaves_no_trace(own: dict[str, Any], size: float) -> None
         assert model.log_evidence_ == without.log_evidence_
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("own", STREAMS.values(), ids=STREAMS)
 def test_without_a_surprise_the_guard_changes_nothing(own: dict[str, Any]) -> None:
     """The posterior is the same to the last bit; each score pays for what could have come."""
@@ -192,6 +194,7 @@ def test_it_is_said_that_the_target_left_its_scale() -> None:
         small(robust=True).partial_fit(X_WILD[: AT + 1], WILD[: AT + 1])
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("size", [1e6, 1e8, 1e12, 1e99])
 @pytest.mark.parametrize("variances", ["integrated", "sampled"])
 def test_wild_inputs_leave_a_linear_part(variances: str, size: float) -> None:

@@ -84,6 +84,7 @@ def test_rows_without_targets_leave_no_trace() -> None:
     assert bits(told) == bits(learned)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("own", STREAMS.values(), ids=STREAMS)
 @pytest.mark.parametrize("n_before", [0, 4])
 def test_scales_are_those_of_the_first_known_rows(own: dict, n_before: int) -> None:

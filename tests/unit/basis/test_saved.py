@@ -19,6 +19,7 @@ from support.statistics import pairs_first
 X, Y = make_stream()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("own", "n_before"), pairs_first(STREAMS, {str(n): n for n in (4, 10, 37, 60)})
 )

@@ -73,6 +73,7 @@ def test_a_setting_of_others_is_refused(run, curve: Path) -> None:
     assert "SequentialKernelRegressor has no such argument" in err
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("step", "n_lags"),
     [

@@ -117,6 +117,7 @@ def test_the_same_csv_and_the_same_scores(run, model: Path, tmp_path: Path, monk
     assert f"blocks.csv, {N} rows" in err
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "folder"])
 def test_the_same_parquet_from_any_files(
     run,

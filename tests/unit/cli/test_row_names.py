@@ -99,6 +99,7 @@ SPLITS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
 def test_reports_of_fit_and_of_the_saved_model(run, shuffled: Table, tmp_path, split) -> None:
     model, first, later = (tmp_path / name for name in ("m.mercer", "a.html", "b.html"))

@@ -53,6 +53,7 @@ def fit(sensors: Path, *more: object) -> list[object]:
     return ["fit", sensors, "--target", "north,east", *drop, *OWN, *more]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("how", [("--cv", 2), ("--test-size", 0.25, "--no-refit")])
 def test_fit_and_predict(run, sensors: Path, tmp_path: Path, how: tuple) -> None:
     out = tmp_path / "m.mercer"
@@ -248,6 +249,7 @@ def test_one_report_with_a_part_for_each(run, sensors: Path, tmp_path: Path) -> 
     assert each[0] in sections(page)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("command", [["query", "-n", 2], ["explain", "--row", 1]])
 def test_commands_of_one_target(run, sensors: Path, tmp_path: Path, command: list) -> None:
     out = tmp_path / "m.mercer"

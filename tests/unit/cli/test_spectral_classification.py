@@ -23,6 +23,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     return write_classes(folder / "rows.csv", ["ash", "birch", "cedar"][: request.param])
 
 
+@pytest.mark.one_in(2)
 def test_the_way_from_a_file_to_a_report(run, rows: Path, tmp_path: Path) -> None:
     out, page = tmp_path / "m.mercer", tmp_path / "r.html"
     code, said, err = run(
@@ -46,6 +47,7 @@ def test_the_way_from_a_file_to_a_report(run, rows: Path, tmp_path: Path) -> Non
     assert "holds training rows: no" in said
 
 
+@pytest.mark.one_in(2)
 def test_compare_sets_it_beside_the_others(run, rows: Path) -> None:
     code, out, err = run(
         "compare", rows, "--target", "kind", "--models", "spectral,dummy", "--cv", "2", *LITTLE,

@@ -106,6 +106,7 @@ def test_the_first_rows_are_not_predicted_and_that_is_said_once(stream, rows: Pa
     assert err.count("nothing is predicted until 20 rows") == 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("most", [1, 7])
 def test_rows_taken_together_have_the_same_answers(
     stream, rows: Path, most: int, monkeypatch: pytest.MonkeyPatch
@@ -164,6 +165,7 @@ def test_a_model_goes_on_with_the_column_that_names_rows(
     assert run("predict", saved, new)[1].startswith("name,prediction")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("names", [("name", "y"), ("id", "target")])
 @pytest.mark.parametrize("n_together", [1, 1024])
 def test_a_target_may_come_later(
@@ -269,6 +271,7 @@ def lagged(y: np.ndarray, n_lags: int, horizon: int) -> tuple[np.ndarray, np.nda
     return np.array(X), y[first:]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("n_lags", "horizon"), [(3, 1), (2, 4)])
 def test_a_series_is_predicted_from_its_past(
     stream, series: Path, n_lags: int, horizon: int
@@ -512,6 +515,7 @@ SPOILT = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("is_alone", [False, True])
 @pytest.mark.parametrize("name", SPOILT)
 def test_a_bad_row_that_ends_the_stream_loses_none_before_it(
@@ -805,6 +809,7 @@ def arrays_of(path: Path) -> dict[str, bytes]:
     return {name: values.tobytes() for name, values in read_container(path)[1].items()}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "words",
     [

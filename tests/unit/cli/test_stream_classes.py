@@ -95,6 +95,7 @@ def test_a_stream_that_forgets(stream, rows: Path, tmp_path: Path) -> None:
     assert [a["log_score"] for a in (*first, *more)] == [a["log_score"] for a in answers]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("labels", "values", "reason"),
     [
@@ -139,6 +140,7 @@ def test_many_whole_numbers_or_a_fraction_are_numbers(stream, tmp_path: Path) ->
         assert "std" in answers[-1]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("most", [1, 7])
 def test_rows_taken_together_have_the_same_answers(
     stream, rows: Path, most: int, monkeypatch: pytest.MonkeyPatch
@@ -168,6 +170,7 @@ def test_a_class_that_was_not_there_is_a_bad_row(stream, rows: Path) -> None:
     assert "1 bad" in err
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cell", ["", "NA"])
 def test_a_row_without_class_is_predicted_and_not_learned(stream, rows: Path, cell: str) -> None:
     lines = rows.read_text().splitlines(keepends=True)
@@ -229,6 +232,7 @@ def arrays_of(path: Path) -> dict[str, bytes]:
     return {name: v.tobytes() for name, v in arrays.items()}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("words", [COMMON, [*NUMBERS[:-2], "--task", "regression"]])
 def test_a_file_does_not_depend_on_how_many_rows_came_together(
     run, stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list
@@ -246,6 +250,7 @@ def test_a_file_does_not_depend_on_how_many_rows_came_together(
     assert f"The last 40 of {n} rows: " in report.read_text()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("labels", [LABELS, ["0", "1"], ["false", "true"]], ids=["3", "2", "bool"])
 def test_going_on_from_a_file_is_as_if_it_had_never_stopped(
     run, stream, tmp_path: Path, labels: list[str]
@@ -288,6 +293,7 @@ def write_series(path: Path, labels: list[str]) -> tuple[Path, list[str], np.nda
 SERIES = ["--target", "kind", "--warmup", W, "--task", "classification", "--lags", 2, *TINY]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "labels", [["True", "False"], ["1", "2", "err"]], ids=["truth", "numbers and text"]
 )
@@ -304,6 +310,7 @@ def test_classes_of_any_kind_make_a_series(
     assert set(answers[-1]["proba"]) == {k.lower() if "True" in labels else k for k in labels}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("labels", [LABELS, ["0", "1"]], ids=["3", "2"])
 def test_a_series_of_classes_is_predicted_from_its_past(
     run, stream, tmp_path: Path, labels: list[str]
@@ -343,6 +350,7 @@ def test_a_series_of_classes_is_predicted_from_its_past(
     assert run("inspect", out)[0] == 0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("words", [["--task", "classification"], ["--set", "robust=true"]])
 def test_what_was_foretold_is_in_the_file(stream, tmp_path: Path, words: list[str]) -> None:
     path, _, _ = write_series(tmp_path / "rows.csv", ["1", "2", "4"])

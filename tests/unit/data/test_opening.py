@@ -233,6 +233,7 @@ def _write_parts(folder: Path, frame: Any, kind: str) -> Path:
     return folder
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("missing", ["impute", "indicator"])
 def test_encoded_rows_are_those_of_the_encoder_in_memory(

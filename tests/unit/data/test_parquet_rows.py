@@ -45,6 +45,7 @@ def test_numbers_of_any_type(tmp_path: Path) -> None:
     np.testing.assert_array_equal(whole(source), expected)
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("row_group_size", [1, 7, 100, 999, 5000])
 @pytest.mark.parametrize("piece", [1, 13, 200, 4000])
 def test_row_groups_do_not_matter(

@@ -185,6 +185,7 @@ def predictions(model: Any, X: Any) -> Any:
     return model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "model", [*CLASSIFIERS, *REGRESSORS], ids=lambda model: type(model).__name__
 )

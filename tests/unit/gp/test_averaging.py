@@ -120,6 +120,7 @@ def test_folds_hold_out_fifths_until_rows_are_enough(n: int, n_folds: int) -> No
             assert np.abs(shares).max() < 1.5
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["two", "three", "numbers"])
 def test_scores_are_those_of_models_fitted_without_the_rows(
     kind: str, monkeypatch: pytest.MonkeyPatch
@@ -263,6 +264,7 @@ def test_one_kernel_has_all_the_weight() -> None:
     assert list(model.kernel_posteriors_.values()) == [model.posterior_]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("several")
 @pytest.mark.parametrize("kind", ["two", "three", "numbers"])
 def test_a_file_gives_the_same_answers(kind: str, tmp_path: Path) -> None:

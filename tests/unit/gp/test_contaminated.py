@@ -131,6 +131,7 @@ def test_the_same_seed_gives_the_same_draws_in_any_number_of_processes(tmp_path:
     np.testing.assert_array_equal(again.target_error_proba_, one.target_error_proba_)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 @pytest.mark.parametrize(
     "y",
@@ -192,6 +193,7 @@ def test_values_far_off_are_drawn_at_the_edge() -> None:
     assert mercer.plot.label_errors([0.9, 0.1], noun="value").get_ylabel() == "P(value is wrong)"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 @pytest.mark.parametrize("shift", [2.0, 20.0])
 def test_many_errors_on_one_side_are_no_noise(shift: float) -> None:

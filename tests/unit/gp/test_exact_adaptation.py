@@ -102,6 +102,7 @@ def whole_chain() -> Chain:
     return one_chain(Board.in_memory(1), None)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("count", [1, 35, 50, 66])  # in each part of the warm-up, and after it
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(tmp_path: Path, count: int) -> None:
     board = _StopAfter.in_memory(1)

@@ -65,7 +65,11 @@ def posteriors() -> dict[str, HyperparameterTarget]:
 
 @pytest.mark.parametrize(
     ("n", "kernel", "do_all_count"),
-    [(60, "isotropic(rbf)", False), (160, "isotropic(rbf)", True), (160, "rbf", False)],
+    [
+        (60, "isotropic(rbf)", False),
+        (160, "isotropic(rbf)", True),
+        pytest.param(160, "rbf", False, marks=pytest.mark.slow),  # seconds
+    ],
 )
 def test_positions_that_teach_count_where_they_hardly_bias(
     n: int, kernel: str, do_all_count: bool
@@ -143,6 +147,7 @@ def test_draws_are_weighted_and_files_keep_weights_and_evidence(kind: str, tmp_p
     assert table.column("mean")[row] == pytest.approx(weights @ theta)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["binary", "several", "numbers"])
 def test_a_fit_to_nearly_the_same_rows_weighs_the_draws_of_the_first(kind: str) -> None:
     """Log weights are the density of its own posterior over that of the first, and no other's."""
@@ -298,6 +303,7 @@ def test_chains_have_no_evidence() -> None:
 TWO_MAXIMA = {"two of a half": (102, 20, -23.8303), "little noise": (6, 8, -7.5210)}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", TWO_MAXIMA)
 def test_both_maxima_of_few_rows_are_found(case: str) -> None:
     """One was, and the evidence half of what it is, or a third less: stated errors were .05."""

@@ -58,6 +58,7 @@ def test_relevance_finds_the_inputs_that_matter() -> None:
     assert model.relevance_[0, 1] < 0.1 * model.relevance_[0, 0]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("noise", "closeness"), [("normal", 0.03), ("contaminated", 0.1)])
 def test_few_draws_are_as_sure_as_all(noise: str, closeness: float) -> None:
     X = np.random.default_rng(0).normal(size=(12, 3))
@@ -130,6 +131,7 @@ def test_the_mean_of_the_targets_is_not_taken_for_known(monkeypatch: pytest.Monk
 # Weights of rows, and known noise of each.
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kernel", ["rbf", "auto"])
 def test_weights_are_repeated_rows(kernel: str) -> None:
     """Rows that are the same are one row: so the bits are the same, in whatever order."""

@@ -87,6 +87,7 @@ def test_one_row_tells_nothing_of_how_rates_differ() -> None:
         assert two.log_no_errors == pytest.approx(one.log_no_errors)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("n", [1, 50, 100_000])
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (1.0, 9.0), (0.5, 0.5), (20.0, 2.0)])
 def test_learned_costs_are_positive_and_fall(prior: tuple[float, float], n: int) -> None:

@@ -9,6 +9,7 @@ from mercer.report.spectral import sections
 from support.spectral_class_fits import tiny, waves
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_report_has_these_sections_and_a_saved_model_the_same(n_classes, tmp_path):
     model = tiny(n_chains=2).fit(*waves(60, n_classes=n_classes))

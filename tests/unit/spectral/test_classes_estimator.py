@@ -58,6 +58,7 @@ def test_other_lengths_of_trajectories_are_refused(bad: object) -> None:
         tiny(n_leapfrog=bad).fit(X, Y)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("n_classes", "lowest"), [(2, 0.85), (3, 0.8), (4, 0.7)])
 def test_it_learns(n_classes: int, lowest: float) -> None:
     """On rows it has not seen, and its probabilities are worth something."""
@@ -140,6 +141,7 @@ def test_too_many_classes_are_refused() -> None:
         tiny().fit(rows, np.arange(42) // 2)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kernel_rows", [None, 30, 200])
 def test_rows_on_a_disk(tmp_path: Path, kernel_rows: int | None) -> None:
     """Read block by block they give the bits of the arrays, where labels are numbers."""
@@ -155,6 +157,7 @@ def test_rows_on_a_disk(tmp_path: Path, kernel_rows: int | None) -> None:
     np.testing.assert_array_equal(proba, with_arrays.predict_proba(Z))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "texts.csv"])
 def test_true_and_false_are_classes_on_a_disk_as_in_memory(tmp_path: Path, name: str) -> None:
     rng = np.random.default_rng(5)
@@ -195,6 +198,7 @@ def test_one_class_on_a_disk_is_refused(tmp_path: Path) -> None:
         tiny().fit(mercer.data.open(path), "kind")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("n_classes", "own"), [(2, {}), (3, {}), (3, {"kernel_rows": 200})])
 def test_a_device_gives_the_probabilities_of_numpy(
     n_classes: int, own: dict[str, int], monkeypatch: pytest.MonkeyPatch

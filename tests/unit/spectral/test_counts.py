@@ -202,6 +202,7 @@ def test_what_is_no_count_is_refused_by_its_row(y: np.ndarray, named: str) -> No
         fitted(y)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 @pytest.mark.parametrize(
     "y",

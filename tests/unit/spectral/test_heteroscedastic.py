@@ -229,6 +229,7 @@ def test_rows_on_a_disk_are_learned_from_as_those_in_memory(tmp_path: Path) -> N
         np.testing.assert_array_equal(*(m.posterior_.flat(name) for m in (here, there)))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 @pytest.mark.parametrize(
     "y",

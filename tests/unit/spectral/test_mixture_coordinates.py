@@ -101,6 +101,7 @@ def test_the_density_is_that_of_the_logarithms(name: str) -> None:
     assert found(other) - found(theta) == pytest.approx(difference, rel=1e-10)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("n", tiers(1500, 4000))
 @pytest.mark.parametrize("name", BASES)
 def test_the_prior_is_standard_normal(name: str, n: int) -> None:

@@ -46,6 +46,7 @@ def test_density_is_even_and_its_logarithm_is_its_logarithm(name: str) -> None:
         np.testing.assert_allclose(mixture.marginal_density(state, W[:, 0], 0), density, rtol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("j", [0, 1])
 @pytest.mark.parametrize("name", CASES[2:])
 def test_marginal_density_is_the_projection(name: str, j: int) -> None:
@@ -65,6 +66,7 @@ def test_marginal_density_is_the_projection(name: str, j: int) -> None:
     np.testing.assert_allclose(mixture.marginal_density(state, values, j), projected, atol=1e-8)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("lag", [0.0, 0.4, 1.7])
 @pytest.mark.parametrize("name", CASES)
 def test_kernel_is_the_transform_of_the_density(name: str, lag: float) -> None:

@@ -157,6 +157,7 @@ def test_drawn_targets_have_tails_of_their_own(models) -> None:
     assert ((far.mean(axis=1) > 0.0) & (far.mean(axis=1) < 0.5)).sum() > 15
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("noise", ["contaminated", "student_t"])
 def test_a_saved_model_says_the_same(models, noise: str, tmp_path: Path) -> None:
     model = models[noise]
@@ -218,6 +219,7 @@ def test_the_same_draws_in_any_number_of_processes(noise: str, tmp_path: Path) -
     np.testing.assert_array_equal(again.predict(X), one.predict(X))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
 @pytest.mark.parametrize("noise", ["contaminated", "student_t"])
 @pytest.mark.parametrize(
@@ -293,6 +295,7 @@ def test_notes_say_where_degrees_of_freedom_are_at_their_end() -> None:
     assert not is_said(fitted("student_t", y, **one))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("noise", ["contaminated", "student_t"])
 def test_rows_on_a_disk_are_learned_from_as_those_in_memory(noise: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")

@@ -191,6 +191,7 @@ def test_categories_of_a_column_are_a_list(tmp_path: Path) -> None:
     assert mercer.load(tmp_path / "m.mercer").ordered == list(NAMES)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("own", [{}, {"linear_part": False}, {"kernel_rows": 150, "full_draws": 3}])
 def test_a_saved_model_predicts_the_same(own: dict, tmp_path: Path) -> None:
     model = tiny(ordered=list(NAMES), **own).fit(X, NAMES[RANK])

@@ -175,6 +175,7 @@ def test_waves_are_found_one_after_the_other() -> None:
     assert first[0] == second[0] == 0.0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("period", [3.7, 6.0, 12.0])
 def test_few_rows_of_a_wave_are_learned(period: float) -> None:
     """Slow features alone ask for a ridge that shrinks the wave, and chains lost it."""

@@ -75,6 +75,7 @@ def test_two_rows(correlation: float, variance: float) -> None:
     assert found.log_evidence == pytest.approx(np.log(exact), abs=0.01 if variance else 0.1)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", NOISES)
 @pytest.mark.parametrize("nugget", [0.0, 0.4])
 def test_beside_a_tempered_run(kind: str, nugget: float) -> None:

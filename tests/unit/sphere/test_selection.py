@@ -388,6 +388,7 @@ def test_the_least_probable_give_no_draws(probability: list[float], share: list[
     np.testing.assert_allclose(shares(column, np.random.default_rng(1)), expected)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sharpness", [0.0, 1.0, 2.0])
 def test_a_few_models_of_many(sharpness: float) -> None:
     """Every share is the probability on average, to five standard errors; the least are left out.

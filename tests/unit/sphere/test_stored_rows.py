@@ -67,6 +67,7 @@ def assert_same(one: KernelGibbsClassifier, two: KernelGibbsClassifier) -> None:
     assert two.compared_ == one.compared_
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "how",
     [
@@ -206,6 +207,7 @@ print(most - before)
 """
 
 
+@pytest.mark.slow  # as that of a pass in test_opening
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_memory_does_not_grow_with_the_inputs(tmp_path: Path) -> None:
     """120 000 rows of 50 columns: 48 MB as they are, 24 MB as features; without a copy it takes 51.
