@@ -200,6 +200,7 @@ def test_a_variational_process_learns_classes() -> None:
         assert np.mean(p.argmax(axis=1) == codes) > 0.8
 
 
+@pytest.mark.slow
 def test_size() -> None:
     from reproduce.scenarios.gp_size_v1 import sizes, summary
 

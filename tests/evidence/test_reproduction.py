@@ -308,6 +308,7 @@ def test_prediction_sets_of_right_probabilities_hold_their_level(folder: Path) -
             assert inside == pytest.approx(level / 100.0, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_coverage_of_one_set_a_cell(folder: Path) -> None:
     from reproduce.scenarios.coverage_v1 import AIRFOIL, airfoil_means, rows_of, summary
     from reproduce.tables import _airfoil, _coverage

@@ -280,6 +280,7 @@ def test_counts_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(lines_of("spectral-counts", metrics)) == 2 + 6
 
 
+@pytest.mark.slow
 def test_noise_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
     from reproduce.scenarios import spectral_noise_v1 as scenario
 

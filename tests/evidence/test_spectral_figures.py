@@ -140,6 +140,7 @@ def test_frequencies_are_those_of_the_kernel() -> None:
     assert z_of(frequencies(200)) < z_limit(50, len(T))
 
 
+@pytest.mark.slow
 def test_sees_a_spread_that_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: the variance 1/4 taken for a standard deviation."""
     monkeypatch.setattr(spectral_figure_3, "_SPREAD", 0.25)
@@ -217,6 +218,7 @@ class Fake3:
         return curve + 0.02, curve - 0.1, curve + 0.1
 
 
+@pytest.mark.slow  # a quick run draws
 def test_run_draws_figure_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
     monkeypatch.setattr(spectral_figure_3, "_fitted", lambda *arguments: Fake3())
@@ -417,6 +419,7 @@ def test_sizes_are_those_asked_for() -> None:
             assert n == 384 or values["frequencies_each"] == (96,)
 
 
+@pytest.mark.slow  # some of each in the first tier
 def test_every_method_on_every_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_class_sets(monkeypatch, tmp_path, 70, "pima")
     write_sets(monkeypatch, tmp_path, 70, "airfoil")
@@ -438,6 +441,7 @@ def test_without_any_data(monkeypatch: pytest.MonkeyPatch) -> None:
         spectral_figure_5.reproduce(Settings())
 
 
+@pytest.mark.slow
 def test_the_paper_chain_beside_the_default(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -462,6 +466,7 @@ def test_the_paper_chain_beside_the_default(
     spectral_class_folds.class_rows.cache_clear()
 
 
+@pytest.mark.slow
 def test_figure_3_by_longer_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scenario that sets them beside the default."""
     tiny = {"n_frequencies": 4, "n_draws": 6, "n_warmup": 3, "n_chains": 2}

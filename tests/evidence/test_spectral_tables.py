@@ -275,6 +275,7 @@ def test_a_cell_is_run_once_and_says_which_rows_are_wrong(sets, tmp_path: Path) 
     assert first.error == len(first.wrong) / 12 < 0.4
 
 
+@pytest.mark.slow  # table 1 is made so, too
 def test_a_row_of_every_set_of_table_2_and_files(sets, tmp_path: Path) -> None:
     outcome = spectral_table_2.reproduce(Settings(folder=tmp_path / "out"))
     assert len(outcome.measured) == 4 * 8

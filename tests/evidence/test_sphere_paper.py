@@ -580,6 +580,7 @@ def test_drawn_classifiers_have_rows_of_both_classes() -> None:
     assert not np.array_equal(errors[0][1], errors[1][1])
 
 
+@pytest.mark.slow  # a quick run draws
 def test_run_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three levels and short chains."""
     monkeypatch.setattr(sphere_figure_4, "_LEVELS", np.array([0.02, 0.05, 0.1]))

@@ -275,6 +275,7 @@ def test_wrong_numbers_are_listed_with_what_is_expected(run, tmp_path: Path) -> 
     assert told["rows"][0]["value"] == float(found[0]["value"])
 
 
+@pytest.mark.slow  # a thousand rows
 def test_above_a_thousand_rows_a_learned_kernel_lists_wrong_numbers(run, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     size = rng.uniform(1.0, 5.0, 1100)

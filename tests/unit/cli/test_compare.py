@@ -101,6 +101,7 @@ def test_settings_are_refined_while_time_is_left(run, table: Path) -> None:
     ]
 
 
+@pytest.mark.slow  # a group that runs out of time is ended in estimation
 def test_a_baseline_that_runs_out_of_time_is_listed_so(run, table: Path) -> None:
     """Forests take 0.7 s, class shares 0.04, most of it imports: far from both, anywhere."""
     code, out, _ = run(

@@ -126,6 +126,7 @@ def test_the_worst_row_of_a_test_file_is_explained_there(run, tmp_path: Path) ->
     assert f"mercer explain {model} {test} --row " in html.unescape(out.read_text())
 
 
+@pytest.mark.slow  # proposed commands run in test_outputs
 def test_a_longer_run_is_proposed_so_that_it_runs(run, tmp_path: Path) -> None:
     data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
     tiny = ["--set", "n_draws=8", "--set=n_warmup=10", "--set", "n_chains=2", "--set", "kernel=rbf"]

@@ -234,6 +234,7 @@ def test_a_mixture_of_kernels_is_saved_with_the_names_of_its_inputs(tmp_path: Pa
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
 
 
+@pytest.mark.slow
 def test_a_comparison_serves_tables_with_other_levels() -> None:
     """A fold may lack a city; its kernels are those of the whole table, of its own inputs."""
     frame, y = table(90)
