@@ -550,7 +550,7 @@ def test_a_pipeline_is_the_same_for_the_same_seed() -> None:
 
 
 @pytest.mark.slow  # two processes start
-def test_members_at_a_time_change_nothing() -> None:
+def test_members_at_a_time_change_nothing(all_trees: None) -> None:
     X, y = line()
     one, two = (
         MercerRegressor(models="basis,boosting", n_jobs=n, **QUICK).fit(X, y) for n in (1, 2)
