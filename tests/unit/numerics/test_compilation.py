@@ -129,7 +129,7 @@ def test_every_loop_of_bank_is_compiled_ahead() -> None:
         and not name.startswith("_")
         and value.__module__ == spectral_loops.__name__
     ]
-    assert len(loops) == 13
+    assert len(loops) == 15
     assert all(loop.signatures for loop in [*loops, cosines_and_sines, fill_polya_gamma])
 
 
