@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, clone
-from sklearn.impute import SimpleImputer
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
@@ -332,8 +331,11 @@ def _run_fold(
     model = setting.make(len(y), task.n_smallest(y))
     from mercer.estimation.base import KernelEstimator
 
-    is_filled = bool(np.isnan(X).any()) and not get_tags(model).input_tags.allow_nan
+    has_gap = bool(np.isnan(X).any() or np.isnan(X_test).any())
+    is_filled = has_gap and not get_tags(model).input_tags.allow_nan
     if is_filled:
+        from sklearn.impute import SimpleImputer
+
         filler = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
         X, X_test = filler.fit_transform(X), filler.transform(X_test)
     if isinstance(model, KernelEstimator) and fold.names and not is_filled:

@@ -56,6 +56,21 @@ def test_a_failure_is_told_and_the_others_go_on() -> None:
     assert not fine.problem
 
 
+@pytest.mark.parametrize("place", [0, 30])
+def test_gaps_of_either_part_are_filled_for_a_model_that_takes_none(place: int) -> None:
+    gaps = X.copy()
+    gaps[place, 1] = np.nan
+    folds = [Fold(gaps[:20], Y[:20], gaps[20:], Y[20:])]
+    (result,) = cross_validate([contender(LogisticRegression())], folds, n_jobs=1)
+    assert not result.problem
+    filled, middle = X.copy(), np.median(np.delete(X[:20, 1], place if place < 20 else []))
+    filled[place, 1] = middle
+    if place < 20:  # training knows the column that says where
+        filled = np.column_stack([filled, np.arange(40) == place])
+    expected = LogisticRegression().fit(filled[:20], Y[:20]).predict_proba(filled[20:])
+    np.testing.assert_allclose(result.parts[0].proba, expected)
+
+
 def test_a_quicker_setting_stands_where_the_longer_one_fails() -> None:
     quick = Setting("quick", maker_of(DummyClassifier()), most_rows=10)
     told: list[str] = []
