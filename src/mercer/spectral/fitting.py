@@ -214,8 +214,8 @@ def few_rows(
     """Take the parts of the rows that warm-up looks at first, and say until which sweep."""
     sizes = [rows.n_rows // part for part in _PARTS]
     sizes = [n for n in sizes if _FEWEST_ROWS <= n <= _MOST_ROWS_IN_MEMORY]
-    is_hasty = options.n_warmup < _SHORTEST_WARMUP or rows.is_missing is not None
-    if proposals != "pcn" or is_hasty:
+    is_long = proposals == "pcn" and options.n_warmup >= _SHORTEST_WARMUP
+    if not is_long or rows.is_missing is not None:
         sizes = []
     few: list[TrainingRows] = []
     for k, n in enumerate(sizes):

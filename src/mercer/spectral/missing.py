@@ -91,11 +91,11 @@ class MissingInputs:
 
     is_missing: Gaps
 
-    def filled(self, rows: MemoryRows, inputs: InputState) -> MemoryRows:
-        """Put what a chain holds in the place of gaps."""
-        X = rows.X.copy()
-        X[self.is_missing] = inputs.cells
-        return replace(rows, X=X)
+    def filled(self, rows: Any, inputs: InputState) -> MemoryRows:
+        """Put what a chain holds in the place of gaps of rows in memory."""
+        filled: MemoryRows = replace(rows, X=rows.X.copy())
+        filled.X[self.is_missing] = inputs.cells
+        return filled
 
     def init(self, rng: np.random.Generator, rows: Any) -> InputState:
         """Draw cells by what the inputs say of one another, from rows that are filled somehow."""

@@ -70,7 +70,6 @@ from mercer.spectral.model import (
     ridge_density,
 )
 from mercer.spectral.rows import (
-    MemoryRows,
     TrainingRows,
     WeighedRows,
     WeightedProducts,
@@ -495,10 +494,9 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
 
     def _rows_with(self, inputs: InputState) -> TrainingRows:
         """Those rows, with what the chain holds of missing inputs."""
-        rows = self.rows_now
-        if self.missing is None or not isinstance(rows, MemoryRows):
-            return rows
-        return self.missing.filled(rows, inputs)
+        if self.missing is None:
+            return self.rows_now
+        return self.missing.filled(self.rows_now, inputs)
 
     @property
     def model_now(self) -> RegressionModel:
