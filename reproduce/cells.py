@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
-__all__ = ["SECONDS", "VARIABLE", "measured"]
+__all__ = ["SECONDS", "VARIABLE", "measured", "measured_tables"]
 
 VARIABLE = "MERCER_BENCH_CACHE"
 #: CPU seconds after which scenarios that can stop begin nothing more.
@@ -69,6 +70,18 @@ def measured(
             with path.open("a") as file:
                 file.write(json.dumps({"cell": cell, "seconds": taken, "rows": rows}) + "\n")
     return [row for cell in cells for row in known.get(json.dumps(cell), [])]
+
+
+def measured_tables(
+    scenario: str,
+    data: Iterable[tuple[str, int]],
+    n_seeds: int,
+    measure: Callable[..., list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Rows of all tables, (name, number of rows), each with so many seeds; one BLAS thread."""
+    cells = [(*each, seed) for each in data for seed in range(n_seeds)]
+    with threadpool_limits(limits=1):
+        return measured(scenario, cells, measure)
 
 
 def _timed(

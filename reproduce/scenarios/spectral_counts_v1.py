@@ -30,10 +30,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import PoissonRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from mercer import BaNKRegressor
-from reproduce.cells import measured
+from reproduce.cells import measured_tables
 from reproduce.papers.matrices import named_arrays
 
 SEED = 0
@@ -52,14 +51,7 @@ Array = NDArray[np.float64]
 
 def run() -> dict[str, object]:
     """Mean scores by table and method."""
-    return summary(rows_of(DATA, N_SEEDS))
-
-
-def rows_of(data: tuple[tuple[str, int], ...], n_seeds: int) -> list[dict[str, Any]]:
-    """Measure all methods: a row for each (table, rows, seed, method)."""
-    cells = [(name, n_rows, seed) for name, n_rows in data for seed in range(n_seeds)]
-    with threadpool_limits(limits=1):
-        return measured("spectral-counts-v1", cells, _cell)
+    return summary(measured_tables("spectral-counts-v1", DATA, N_SEEDS, _cell))
 
 
 def table_of(name: str, n_rows: int, seed: int) -> tuple[Array, Array]:

@@ -28,11 +28,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import HistGradientBoostingRegressor
-from threadpoolctl import threadpool_limits
 
 from mercer import BaNKRegressor, TableEncoder
 from mercer.baselines.peers import ResidualSpread
-from reproduce.cells import measured
+from reproduce.cells import measured_tables
 
 SEED = 0
 N_SEEDS, N_NEW, BLOCK, SHARE = 2, 2000, 500, 0.2
@@ -48,14 +47,7 @@ Array = NDArray[np.float64]
 
 def run() -> dict[str, object]:
     """Mean scores by table and method."""
-    return summary(rows_of(DATA, N_SEEDS))
-
-
-def rows_of(data: tuple[tuple[str, int], ...], n_seeds: int) -> list[dict[str, Any]]:
-    """Measure all methods: a row for each (table, rows, seed, method)."""
-    cells = [(name, n_rows, seed) for name, n_rows in data for seed in range(n_seeds)]
-    with threadpool_limits(limits=1):
-        return measured("spectral-missing-v1", cells, _cell)
+    return summary(measured_tables("spectral-missing-v1", DATA, N_SEEDS, _cell))
 
 
 def table_of(name: str, n_rows: int, seed: int) -> tuple[Array, Array]:
