@@ -29,7 +29,7 @@ from support.spectral_cases import (
     plain_design,
     problem,
 )
-from support.spectral_joint import Joint, M, N, make, n_reference
+from support.spectral_joint import Joint, M, N, make, n_reference, sweeps
 from support.statistics import dkw_limit, few_first, tiers
 
 # Rows, inputs, frequencies, linear part, outputs.
@@ -196,17 +196,9 @@ def evidence_of_prior(case: str, n: int) -> np.ndarray:
     return np.array(found)
 
 
-def sweeps(
-    rng: np.random.Generator, sampler: SpectralSampler, state: SpectralState
-) -> SpectralState:
-    for _ in range(N_SWEEPS):
-        state, _ = sampler.step(rng, state)
-    return state
-
-
 def distances(case: str, n: int = N_RUNS) -> dict[str, float]:
     """Largest differences of distribution functions after sweeps from exact draws."""
-    joint = Joint(draw_joint, redraw, statistics, sweeps)
+    joint = Joint(draw_joint, redraw, statistics, sweeps(N_SWEEPS))
     reference = {"log evidence": evidence_of_prior(case, n_reference(n))}
     return joint.distances(np.random.default_rng(71), several(case), n, 1, reference)
 

@@ -12,12 +12,11 @@ from scipy import special, stats
 
 from mercer.spectral import missing
 from mercer.spectral.missing import InputLaws, InputState, MissingInputs, draw_input_law
-from mercer.spectral.model import coefficients
 from mercer.spectral.rows import MemoryRows
 from mercer.spectral.sampler import SpectralSampler, SpectralState
 from support import spectral_joint
 from support.spectral_cases import draw_joint, redraw_targets
-from support.spectral_joint import Joint, M, N, make, n_reference
+from support.spectral_joint import Joint, N, evidence_of_draws, make, n_reference, sweeps
 from support.statistics import dkw_limit, few_first, tiers
 
 # The law of the inputs, and of cells given the others.
@@ -153,28 +152,15 @@ def statistics(sampler: SpectralSampler, state: SpectralState) -> dict[str, floa
     return spectral_joint.statistics(own, state) | {k: float(v) for k, v in found.items()}
 
 
-def sweeps(
-    rng: np.random.Generator, sampler: SpectralSampler, state: SpectralState
-) -> SpectralState:
-    for _ in range(N_SWEEPS):
-        state, _ = sampler.step(rng, state)
-    return state
-
-
 @functools.cache
 def evidence_of_prior(case: str, n: int) -> np.ndarray:
     """Log evidence of n sets of targets from their joint law with state and inputs."""
-    rng, sampler, found = np.random.default_rng(82), with_gaps(case), []
-    for _ in range(n):
-        own, state = draw(rng, sampler)
-        precisions = own.model.prior_precisions(2 * M, state.ridge, state.linear_precision)
-        found.append(coefficients(own.model, state.gram, precisions).log_evidence)
-    return np.array(found)
+    return evidence_of_draws(draw, np.random.default_rng(82), with_gaps(case), n)
 
 
 def distances(case: str, n: int = N_RUNS) -> dict[str, float]:
     """Largest differences of distribution functions after sweeps from exact draws."""
-    joint = Joint(draw, redraw, statistics, sweeps)
+    joint = Joint(draw, redraw, statistics, sweeps(N_SWEEPS))
     reference = {"log evidence": evidence_of_prior(case, n_reference(n))}
     return joint.distances(np.random.default_rng(81), with_gaps(case), n, 1, reference)
 

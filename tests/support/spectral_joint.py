@@ -77,6 +77,19 @@ def one_sweep(
     return sampler.step(rng, state)[0]
 
 
+def sweeps(n: int) -> Callable[..., SpectralState]:
+    """The state after so many steps."""
+
+    def take(
+        rng: np.random.Generator, sampler: SpectralSampler, state: SpectralState
+    ) -> SpectralState:
+        for _ in range(n):
+            state = one_sweep(rng, sampler, state)
+        return state
+
+    return take
+
+
 def only_carries(
     rng: np.random.Generator,
     sampler: SpectralSampler,
@@ -239,10 +252,17 @@ def component_law() -> np.ndarray:
 
 @functools.cache
 def prior_evidence(case: str, n: int) -> np.ndarray:
+    """That of the sampler of a case."""
+    return evidence_of_draws(draw_joint, np.random.default_rng(62), make(case), n)
+
+
+def evidence_of_draws(
+    draw: Callable[..., Any], rng: np.random.Generator, sampler: SpectralSampler, n: int
+) -> np.ndarray:
     """Log evidence of n sets of targets from their joint law with the state."""
-    rng, sampler, found = np.random.default_rng(62), make(case), []
+    found = []
     for _ in range(n):
-        own, state = draw_joint(rng, sampler)
+        own, state = draw(rng, sampler)
         precisions = own.model.prior_precisions(2 * M, state.ridge, state.linear_precision)
         found.append(coefficients(own.model, state.gram, precisions).log_evidence)
     return np.array(found)
