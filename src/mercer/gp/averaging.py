@@ -56,7 +56,7 @@ from mercer.gp.hyperparameters import (
 )
 from mercer.kernels.columns import in_names
 from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
-from mercer.numerics.cholesky import factorise, one_blas_thread
+from mercer.numerics.cholesky import covariance_root, one_blas_thread
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws, representatives, stacking_weights
 from mercer.posterior.schema import check_arrays, draws_of
@@ -537,8 +537,6 @@ def mixed_moments(
 
 
 _HYPERPARAMETERS: Final = 16  # draws of them that whole functions are drawn from
-# Of the largest variance, added to covariances so that most have a factor: far below a curve.
-_BLUR: Final = 1e-6
 
 
 class JointDraws(Protocol):
@@ -589,18 +587,8 @@ def sample_functions(
             for values, X in zip(found, parts, strict=True):
                 mean, covariance = own.joint(i, X)
                 noise = rng.standard_normal((counts[j], len(mean)))
-                values.append(mean + noise @ _root(covariance).T)
+                values.append(mean + noise @ covariance_root(covariance).T)
     return [np.concatenate(values) for values in found]
-
-
-def _root(covariance: Array) -> Array:
-    """Return R with R R' the covariance (m, m), but for what is rounding in it; it may change."""
-    covariance.flat[:: len(covariance) + 1] += _BLUR * max(float(covariance.diagonal().max()), 0.0)
-    try:
-        return np.tril(factorise(np.array(covariance, order="F")))
-    except NumericalError:  # far smaller than the prior it came from: rounding made it indefinite
-        values, vectors = np.linalg.eigh(covariance)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def check_draws(

@@ -113,6 +113,20 @@ def factorise(B: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(L)
 
 
+# Of the largest variance, added to covariances so that most have a factor: far below a curve.
+_BLUR = 1e-6
+
+
+def covariance_root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return R with R R' the covariance (m, m), but for what is rounding in it; it may change."""
+    covariance.flat[:: len(covariance) + 1] += _BLUR * max(float(covariance.diagonal().max()), 0.0)
+    try:
+        return np.tril(factorise(np.array(covariance, order="F")))
+    except NumericalError:  # far smaller than the prior it came from: rounding made it indefinite
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
 def invert_triangle(L: NDArray[np.float64]) -> None:
     """Overwrite the lower triangle of L, Fortran-ordered, by that of L^-1.
 

@@ -324,7 +324,7 @@ class SampleClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             length=sample.length[chosen],
             rates=sample.rates[chosen],
         )
-        return [recorded_probability(few.class_probability(Z), few.rates) for Z in parts]
+        return [few.drawn_probability(Z, rng) for Z in parts]
 
     def _standardized(self, X: ArrayLike) -> Array:
         if isinstance(self.kernel, str) and self.kernel == "precomputed":

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from mercer.numerics.cholesky import covariance_root
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import entropy_bits
 from mercer.sphere.selection import Candidate
@@ -167,12 +168,28 @@ class PosteriorSample:
 
     def class_probability(self, X: Array) -> Array:
         """P(class | draw) of each row: shape (k, C, m)."""
-        means, spreads = self.latent(X)
-        v = np.empty((len(self.model), self.n_classes, len(X)))
+        return self._class_probability(*self.latent(X))
+
+    def _class_probability(self, means: Array, spreads: Array) -> Array:
+        v = np.empty((len(self.model), self.n_classes, means.shape[-1]))
         for j in range(len(self.models)):
             mine = self.model == j
             v[mine] = class_probability(means[mine], spreads[j])
         return v
+
+    def drawn_probability(self, X: Array, rng: np.random.Generator) -> Array:
+        """P(recorded label | drawn function) at rows, (k, C, m): f outside the span is drawn too.
+
+        What overlaps by the nugget stays a probability; without one a function is certain.
+        """
+        means, spreads = self.latent(X)
+        for j, one in enumerate(self.models):
+            mine = self.model == j
+            outside = one.space.outside(X)
+            spreads[j] = np.sqrt(np.maximum(spreads[j] ** 2 - outside.diagonal(), 0.0))
+            shape = means[mine].shape
+            means[mine] += rng.standard_normal(shape) @ covariance_root(outside).T
+        return recorded_probability(self._class_probability(means, spreads), self.rates)
 
     def information(self, X: Array) -> Array:
         """Bits that the recorded label of each row is expected to say of the classifier.

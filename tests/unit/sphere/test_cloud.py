@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -147,3 +149,34 @@ def test_two_models_share_by_draws() -> None:
         (cloud.model == 0)[:, np.newaxis], ndtr(means / spreads[0]), ndtr(means / spreads[1])
     )
     np.testing.assert_allclose(cloud.class_probability(Z)[:, 1], v, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_drawn_functions_average_to_the_probabilities(shape) -> None:
+    """Of one draw under a nugget, drawn 4000 times outside the span too; five deviations."""
+    cloud = cloud_of(TWO[1:], shape, count=1)
+    many = replace(
+        cloud,
+        model=np.repeat(cloud.model, 4000),
+        coefficients=np.repeat(cloud.coefficients, 4000, axis=0),
+        rates=np.repeat(cloud.rates, 4000, axis=0),
+    )
+    drawn = many.drawn_probability(Z, np.random.default_rng(5))
+    expected = recorded_probability(cloud.class_probability(Z), cloud.rates)[0]
+    error = drawn.std(axis=0) / np.sqrt(4000)
+    assert (error > 1e-4).any(), "rows outside the span are open"
+    np.testing.assert_array_less(np.abs(drawn.mean(axis=0) - expected), 5.0 * error + 1e-6)
+
+
+def test_drawn_functions_far_from_all_rows_are_of_the_prior() -> None:
+    """Certain without a nugget; two rows agree with P = 1/2 + arcsin(rho) / pi: orthants."""
+    cloud = cloud_of(TWO[:1], count=4000, rate=0.0)
+    far = np.array([[50.0, 0.0], [50.8, 0.0]])
+    chosen = cloud.drawn_probability(far, np.random.default_rng(6))[:, 1]
+    assert set(np.unique(chosen)) == {0.0, 1.0}
+    C = TWO[0].space.covariance.gram(far)
+    rho = C[0, 1] / np.sqrt(C[0, 0] * C[1, 1])
+    assert 0.3 < rho < 0.95
+    agree = (chosen[:, 0] == chosen[:, 1]).mean()
+    p = 0.5 + np.arcsin(rho) / np.pi
+    assert abs(agree - p) < 5.0 * np.sqrt(p * (1.0 - p) / 4000)
