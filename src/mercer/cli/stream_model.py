@@ -540,7 +540,7 @@ class Coder:
                 column = f"column {quoted(name)}"
                 self._reporter.once(
                     f"{column}: {quoted(texts[0])} was not there when its encoding was learned; "
-                    "it and others are encoded as none of the levels: predictions may be too sure",
+                    "it and others are one more level: predictions may be too sure",
                     about=column,
                 )
 

@@ -103,12 +103,22 @@ class ColumnCode:
             positions = {level: k - offset for k, level in enumerate(self.levels)}
             for row, value in enumerate(values):
                 k = positions.get(value)
-                if k is None:  # a level of its own: none of several, neither of two
-                    X[row] = 0.5 if len(self.levels) == 2 else 0.0
+                if k is None:
+                    X[row] = self._unseen
                 elif k >= 0:
                     X[row, k] = 1.0
             return X
         return np.asarray(values, dtype=np.float64).reshape(-1, 1)
+
+    @property
+    def _unseen(self) -> float:
+        """What stands in every column of a level that was not in training.
+
+        Such a level is as far from each of the K levels, (1, 0, ..), as they are from one another:
+        (1 - c)^2 + (K - 1) c^2 = 2. Two levels share a column, which has no room for a third.
+        """
+        K = len(self.levels)
+        return 0.5 if K == 2 else (1.0 - math.sqrt(1.0 + K)) / K
 
     @property
     def is_text(self) -> bool:
@@ -137,7 +147,7 @@ class ColumnCode:
         if self.kind == "frequency":
             return "frequency 0"
         if len(self.levels) != 2:
-            return "none of the levels"
+            return "one more level"
         return f"halfway between the two, {' and '.join(map(quoted, self.levels))}"
 
     def differs_in_every(self, n_rows: int) -> bool:
@@ -406,8 +416,9 @@ class Encoder:
     def transform(self, frame: Frame, remedy: str = REFIT) -> Encoded:
         """Encode a table, matching its columns by name.
 
-        A level of text that was not in training becomes zero in all its columns (where two levels
-        share one column: halfway between them), and a note says so. A column that is missing, or a
+        A level of text that was not in training becomes one as far from each of those as they are
+        from one another (where two levels share one column: halfway between them), and a note
+        says so. A column that is missing, or a
         cell that is missing, infinite or of the wrong kind, is a `DataError` that says where, and
         names the remedy of missing cells.
         """

@@ -58,21 +58,21 @@ class Standardizer:
         return np.where(self.scale == 0.0, 1.0, self.scale * self.after_scale)
 
     def is_skewed(self, X: Array) -> NDArray[np.bool_]:
-        """Which columns of the training rows have an absolute skewness above 1, shape (d,)."""
+        """Which columns of the training rows of more than two values are skewed, above 1: (d,)."""
         deviations = X - X.mean(axis=0)
         Z = deviations / np.where(self.scale == 0.0, 1.0, _std(deviations))
-        return np.asarray((np.abs(np.mean(Z**3, axis=0)) > _SKEWED) & (self.scale > 0.0))
+        return np.asarray((np.abs(np.mean(Z**3, axis=0)) > _SKEWED) & _has_more_than_two(X))
 
     def warped(
         self, X: Array, warp: object, which: NDArray[np.bool_], knee: float = 1.0
     ) -> Standardizer:
-        """Warp the columns ``which`` (d,), but for constant ones, as rows X (n, d) tell.
+        """Warp the columns ``which`` (d,) of more than two values, as rows X (n, d) tell.
 
         "arcsinh" is that of values less their median, over ``knee`` interquartile ranges (standard
         deviations of a column whose interquartile range is 0): so far from the median it turns from
         a line to a logarithm.
         """
-        which = which & (self.scale > 0.0)
+        which = which & _has_more_than_two(X)
         deviations = X - X.mean(axis=0)
         centre, scale = X.mean(axis=0), _std(deviations)
         if warp == "arcsinh":
@@ -159,7 +159,7 @@ def _learned(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
     _check_range(too_large, names)
     is_constant = np.ptp(X, axis=0) == 0.0
     median, iqr = _quartiles(X)
-    is_robust = _robust_columns(method, std, iqr)
+    is_robust = _robust_columns(method, std, iqr) & _has_more_than_two(X)
     kind = np.where(is_robust, _ROBUST, _PLAIN)
     centre = np.where(is_robust, median, mean)
     scale = np.where(is_constant, 0.0, np.where(is_robust, iqr, std))
@@ -217,6 +217,12 @@ def _with_second_stage(first: Standardizer, X: Array) -> Standardizer:
         np.where(is_warped, G.mean(axis=0), 0.0),
         np.where(std > 0, std, 1.0),
     )
+
+
+def _has_more_than_two(X: Array) -> NDArray[np.bool_]:
+    """Which columns have more than two values: of two, a warp moves only what is between them."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    return np.asarray(((low < X) & (high > X)).any(axis=0))
 
 
 def _quartiles(X: Array) -> tuple[Array, Array]:

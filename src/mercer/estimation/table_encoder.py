@@ -218,7 +218,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Warns
     -----
     DataWarning
-        In `transform`, of text that was not there in `fit`: it is none of the levels.
+        In `transform`, of text that was not there in `fit`: it is one more level.
 
     Examples
     --------

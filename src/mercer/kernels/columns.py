@@ -60,9 +60,9 @@ class Categorical(Stationary):
     Notes
     -----
     Values are compared, and not subtracted: any numbers are levels. Of inputs with a column a level
-    a row with 0 in all of them is a level that training had not. It differs from all others: by
-    input like any two levels differ, by level with the mean of the weights as its own. Its variance
-    is v0, as everywhere.
+    a row with 0, or with one negative number, in all of them is a level that training had not. It
+    differs from all others: by input like any two levels differ, by level with the mean of the
+    weights as its own. Its variance is v0, as everywhere.
 
     exp(-w_k) is the correlation of two levels. The matrix over levels is positive semidefinite:
     u u' + diag(1 - u^2) with u = exp(-w / 2) <= 1. Cost O(n^2), and O(L^2) exponentials of L
@@ -130,9 +130,14 @@ class Categorical(Stationary):
             if not self.is_each_level:
                 yield np.any(differ, axis=0).astype(np.float64)
                 continue
-            is_unseen = np.sum(differ, axis=0) == 1 if size > 1 else 0.0  # one of the two rows
-            for each in differ:
-                yield 0.5 * each + 0.5 / size * is_unseen
+            # A level that was not there has 0 in all columns, and differs from another one in the
+            # column of that; or a negative number, and differs in all of them.
+            n_differ = np.sum(differ, axis=0)
+            differs_in_all = (n_differ == size) & (size > 2)
+            is_unseen = ((n_differ == 1) & (size > 1)) | differs_in_all
+            for j, each in zip(range(begin, end), differ, strict=True):
+                own = each & (~differs_in_all | (U[:, j, np.newaxis] > 0.0) | (V[:, j] > 0.0))
+                yield 0.5 * own + 0.5 / size * is_unseen
 
 
 def distinct_rows(X: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -60,10 +60,12 @@ def test_d6_a_missing_column_is_named(path: Path) -> None:
 def test_levels_that_were_not_in_training(path: Path) -> None:
     encoder = fit_encoder(read(path, TRAIN))
     encoded = encoder.transform(read(path, "age,city,smoker,sex\n1,Rom,true,x\n2,Rom,true,f\n"))
-    np.testing.assert_array_equal(encoded.X[:, 1:4], 0)
+    np.testing.assert_array_equal(encoded.X[:, 1:4], -1.0 / 3.0)
+    known = np.eye(3)  # as far from each of three levels as these are from one another
+    np.testing.assert_allclose(np.linalg.norm(encoded.X[0, 1:4] - known, axis=1), np.sqrt(2.0))
     assert encoded.notes == (
-        "column 'city': 2 rows hold a level that was not in training ('Rom'), encoded as none of "
-        "the levels: predictions may be too sure",
+        "column 'city': 2 rows hold a level that was not in training ('Rom'), encoded as one "
+        "more level: predictions may be too sure",
         "column 'sex': 1 row holds a level that was not in training ('x'), encoded as halfway "
         "between the two, 'f' and 'm': predictions may be too sure",
     )
@@ -288,12 +290,14 @@ def test_a_level_that_another_program_spells_in_its_way(path: Path) -> None:
     encoder = fit_encoder(read(path, "n,flag\n1,True\n02,False\nx,Unknown\ny,True\n"))
     path.write_text("n,flag\n1.0,TRUE\n2,true\nx,False\n")
     encoded = encoder.transform(read_frame(path, as_written=encoder.texts()))
-    np.testing.assert_array_equal(encoded.X, [[0, 1, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1, 0],
+    c = 0.25 * (1.0 - np.sqrt(5.0))  # 2 is none of four levels
+    np.testing.assert_array_equal(encoded.X, [[0, 1, 0, 0, 0, 1, 0], [c, c, c, c, 0, 1, 0],
                                               [0, 0, 1, 0, 1, 0, 0]])  # fmt: skip
     assert encoded.unseen == {"n": ("2",), "flag": ()}
     both = fit_encoder(read(path, "flag\ntrue\nTRUE\nx\n"))
     path.write_text("flag\nTrue\n")
-    assert not both.transform(read_frame(path, as_written=both.texts())).X.any()
+    encoded = both.transform(read_frame(path, as_written=both.texts()))
+    assert encoded.unseen == {"flag": ("True",)}
 
 
 def test_numbers_of_a_column_of_strings(tmp_path: Path, path: Path) -> None:

@@ -53,6 +53,17 @@ def test_auto_is_robust_only_where_artefacts_rule() -> None:
     np.testing.assert_array_equal(fit_standardizer(X, "auto", NAMES).kind, [1, 0, 0])
 
 
+@pytest.mark.parametrize("method", ["robust", "yeo-johnson", "arcsinh"])
+def test_of_two_values_what_is_between_and_beyond_stays_on_a_line(method: str) -> None:
+    """A warp of a rare level took what a new one is encoded as to 10^5 and beyond."""
+    rare = np.zeros((50, 1))
+    rare[: 20 if method == "robust" else 4] = 1.0
+    scales = fit_standardizer(rare, method, ("city=Rome",))
+    at = scales.transform(np.array([[-0.5], [0.0], [0.5], [1.0]]))[:, 0]
+    np.testing.assert_allclose(np.diff(at), 0.5 / rare.std())
+    assert not scales.is_skewed(rare).any()
+
+
 def test_yeo_johnson_straightens_a_skewed_column() -> None:
     X = inputs()
     skewness = [

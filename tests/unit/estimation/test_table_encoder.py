@@ -139,10 +139,24 @@ def test_errors_speak_of_python() -> None:
 
 def test_a_level_that_was_not_there_is_warned_of() -> None:
     encoder = TableEncoder("impute").fit(TABLE)
-    with pytest.warns(DataWarning, match="'Rom'.*none of the levels") as caught:
+    with pytest.warns(DataWarning, match="'Rom'.*one more level") as caught:
         X = encoder.transform(TABLE.assign(city="Rom"))
     assert caught[0].filename == __file__
-    assert not X[:, [name.startswith("city") for name in encoder.get_feature_names_out()]].any()
+    own = X[:, [name.startswith("city") for name in encoder.get_feature_names_out()]]
+    assert len(np.unique(own)) == 1
+    assert own[0, 0] < 0.0
+
+
+def test_an_interval_at_a_level_that_was_not_there_is_as_wide_as_levels_differ() -> None:
+    rng, effects = np.random.default_rng(1), np.array([-2.5, -1.0, 0.5, 1.5, 3.0])
+    city, x = np.arange(80) % 5, rng.standard_normal(80)
+    table = pd.DataFrame({"x": x, "city": [f"c{c}" for c in city]})
+    y = effects[city] + np.sin(2.0 * x) + 0.2 * rng.standard_normal(80)
+    model = mercer.BaNKRegressor(n_warmup=60, n_draws=40, n_chains=2, random_state=0).fit(table, y)
+    with pytest.warns(DataWarning, match="one more level"):
+        _, std = model.predict(table.assign(city="c9"), return_std=True)
+    assert 0.6 * effects.std() < np.median(std) < 3.0 * effects.std()
+    assert np.median(model.predict(table, return_std=True)[1]) < 0.4
 
 
 def test_in_pipelines() -> None:

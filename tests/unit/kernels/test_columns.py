@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer.errors import UsageError
+from mercer.estimation.standardize import fit_standardizer
 from mercer.kernels import columns as module
 from mercer.kernels.base import Isotropic, Kernel, Sum, shared_name
 from mercer.kernels.columns import Categorical, OnColumns, bind, has_columns, in_names, on_columns
@@ -77,6 +78,27 @@ def by_hand(weights: dict[str, float], *, is_each_level: bool = False):
         return math.exp(-total)
 
     return formula
+
+
+@pytest.mark.parametrize("text", ["categorical[city]", "levels[city]"])
+@pytest.mark.parametrize("standardize", ["std", "robust", False])
+def test_an_unseen_level_may_have_one_negative_number_in_all_its_columns(
+    text: str, standardize: str | bool
+) -> None:
+    kernel = as_kernel(text, D, LABELS, SOURCES)
+    theta = np.log([0.8, 0.7, 0.3, 1.6, 0.9][: kernel.n_parameters(D)])
+    plain = np.zeros((40, D))
+    plain[np.arange(40), 1 + np.arange(40) % 3] = 1.0
+    plain[:6, 1:4] = 0.0
+    coded = plain.copy()
+    coded[:6, 1:4] = -1.0 / 3.0
+    scales = fit_standardizer(plain[6:, 1:4], standardize, ("a", "b", "c"))
+    for X in (plain, coded):
+        X[:, 1:4] = scales.transform(X[:, 1:4])
+    expected = kernel.gram(theta, plain)
+    np.testing.assert_allclose(kernel.gram(theta, coded), expected, rtol=1e-14)
+    cross = kernel.cross_gram(theta, coded[:9], plain[6:])
+    np.testing.assert_allclose(cross, expected[:9, 6:], rtol=1e-14)
 
 
 def test_by_input_rows_are_compared_category_by_category() -> None:
