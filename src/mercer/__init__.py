@@ -22,22 +22,6 @@ if TYPE_CHECKING:
     from mercer.stacking.estimator import MercerClassifier as MercerClassifier
     from mercer.stacking.estimator import MercerRegressor as MercerRegressor
 
-__all__ = [
-    "BaNKClassifier",
-    "BaNKRegressor",
-    "ConvergenceWarning",
-    "GPClassifier",
-    "GPRegressor",
-    "KernelGibbsClassifier",
-    "MercerClassifier",
-    "MercerRegressor",
-    "SequentialKernelClassifier",
-    "SequentialKernelRegressor",
-    "TableEncoder",
-    "__version__",
-    "load",
-]
-
 _PARTS = ("baselines", "data", "plot")
 
 _HOMES = {
@@ -54,6 +38,8 @@ _HOMES = {
     "TableEncoder": "mercer.estimation.table_encoder",
     "load": "mercer.models",
 }
+
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,11 +13,11 @@ LONGEST = 800
 
 
 def exported(tree: ast.Module) -> list[str] | None:
-    """What ``__all__`` lists, or None."""
+    """Names that ``__all__`` itself lists, or None."""
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if any(isinstance(t, ast.Name) and t.id == "__all__" for t in targets):
-            return [ast.literal_eval(element) for element in node.value.elts]
+            return [each.value for each in node.value.elts if isinstance(each, ast.Constant)]
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -222,10 +222,31 @@ class _FrequencyOptimizer(InputEstimator):
         penalties = checked_grid("penalties", self.penalties)
         return _Tried(components, penalties, checked_counts("steps", self.steps), n_folds, n_rows)
 
-    def _optimise(
-        self, tried: _Tried, Z: Array, targets: Array, loss: Loss, groups: ArrayLike | None
-    ) -> None:
-        """Choose by cross-validation, and optimise on all rows."""
+    _losses_in_error = 1.0
+
+    def _problem(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Loss]:
+        """Check and learn what the inputs are: standardised rows, targets (n, q), and the loss."""
+        raise NotImplementedError
+
+    @whole
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Choose components and penalty, and optimise on all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Numbers, or labels of two or more classes.
+        groups : array-like of shape (n,), optional
+            Rows with the same entry are held out together where settings are chosen.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        tried = self._tried()
+        Z, targets, loss = self._problem(X, y)
         entropy = entropy_of(self.random_state)
         half = None if self.max_seconds is None else 0.5 * self.max_seconds
         soon, late = Deadline.after(half), Deadline.after(self.max_seconds)
@@ -246,7 +267,7 @@ class _FrequencyOptimizer(InputEstimator):
             for m, minimum in enumerate(_stages(part, distance, tried.steps, soon)):
                 f = fitted_values(*part.functions(minimum.theta), Z[held_out])
                 errors[i, k, m] += loss(f, targets[held_out])[0]
-        self.cv_errors_ = errors / len(some)
+        self.cv_errors_ = errors / len(some) * self._losses_in_error
         i, k, m = map(int, np.unravel_index(int(np.argmin(errors)), errors.shape))
         self.n_components_, self.penalty_ = tried.components[i], tried.penalties[k]
         self.n_steps_ = tried.steps[m]
@@ -256,6 +277,7 @@ class _FrequencyOptimizer(InputEstimator):
         self.intercept_, self.coef_ = coef[0], coef[1:]
         cut = "stopped by max_seconds before the last step of L-BFGS on all rows"
         self.notes_ = (cut,) if minimum.is_cut_short else ()
+        return self
 
 
 class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
@@ -299,29 +321,11 @@ class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):
     True
     """
 
-    @whole
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> RFOClassifier:
-        """Choose components and penalty, and optimise on all rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
-            Labels of two or more classes.
-        groups : array-like of shape (n,), optional
-            Rows with the same entry are held out together where settings are chosen.
-
-        Returns
-        -------
-        self
-        """
-        self._forget()
-        tried = self._tried()
+    def _problem(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Loss]:
         rows, index = self._checked_classes(X, y)
         self._learn_inputs(rows)
         Z, n_classes = self.standardizer_.transform(rows), len(self.classes_)
-        self._optimise(tried, Z, class_targets(index, n_classes), class_loss(n_classes), groups)
-        return self
+        return Z, class_targets(index, n_classes), class_loss(n_classes)
 
 
 class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
@@ -358,25 +362,8 @@ class RFORegressor(FunctionRegressor, _FrequencyOptimizer):
     True
     """
 
-    @whole
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> RFORegressor:
-        """Choose components and penalty, and optimise on all rows.
+    _losses_in_error = 2.0  # half the squared error
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
-        groups : array-like of shape (n,), optional
-            Rows with the same entry are held out together where settings are chosen.
-
-        Returns
-        -------
-        self
-        """
-        self._forget()
-        tried = self._tried()
+    def _problem(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Loss]:
         rows, u = self._checked_numbers(X, y)
-        Z = self.standardizer_.transform(rows)
-        self._optimise(tried, Z, u[:, np.newaxis], squared, groups)
-        self.cv_errors_ *= 2.0  # the loss is half the squared error
-        return self
+        return self.standardizer_.transform(rows), u[:, np.newaxis], squared

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.exits import stoppable
 from mercer.cli.fitting import (
     FitOptions,
     Fitted,
@@ -191,12 +190,7 @@ def run(
     writes = Writes(out, report, fixed, is_for_spreadsheet)
     of_all_rows = {"--id": table.id_column, "--fixed": fixed, "--encoding": table.encoding}
     check_engine(engine, scheduler, workers, of_all_rows)
-    with (
-        session.warnings_as_lines(),
-        stoppable(checkpoint),
-        kept_to_this(checkpoint),
-        session.files_first(),
-    ):
+    with session.warnings_as_lines(), kept_to_this(checkpoint), session.files_first():
         if engine is None:
             plan = make_plan(options, session)
             _audit(plan, session, table, fdr, writes, is_strict=strict)

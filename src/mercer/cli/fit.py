@@ -12,7 +12,6 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer.baselines.peers import peers_of
-from mercer.cli.exits import stoppable
 from mercer.cli.fitting import (
     LARGE,
     FitOptions,
@@ -103,12 +102,7 @@ def run(
         jobs=jobs,
         checkpoint=checkpoint,
     )
-    with (
-        session.warnings_as_lines(),
-        stoppable(checkpoint),
-        kept_to_this(checkpoint),
-        session.files_first(),
-    ):
+    with session.warnings_as_lines(), kept_to_this(checkpoint), session.files_first():
         if engine is None:
             plan = make_plan(options, session)
             _fit(plan, session, target=table.target, out=out, report=report, is_strict=strict)

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.atomic import locked
+from mercer.cli.exits import stoppable
 from mercer.data.arrow import need_pyarrow
 from mercer.data.files import printable
 from mercer.data.row_writer import CsvWriter, RowWriter, writing_rows
@@ -139,12 +140,13 @@ _OF_CHECKPOINT = ("run.json", "fit", "folds")
 
 @contextmanager
 def kept_to_this(folder: Path | None) -> Iterator[None]:
-    """Keep a checkpoint folder, if there is one, to this command.
+    """Keep a checkpoint folder, if there is one, to this command, and say what a stop leaves in it.
 
     A `StorageError` if another command has it in hand, or it cannot be made.
     """
     if folder is None:
-        yield
+        with stoppable(None):
+            yield
         return
     name, is_new = printable(str(folder)), not folder.exists()
     try:
@@ -152,7 +154,7 @@ def kept_to_this(folder: Path | None) -> Iterator[None]:
     except OSError as error:
         raise StorageError(f"{name}: cannot make the folder: {error.strerror}") from error
     try:
-        with locked(folder):
+        with stoppable(folder), locked(folder):
             yield
     finally:
         if is_new:

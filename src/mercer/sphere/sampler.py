@@ -57,15 +57,10 @@ def signed_rows(L: Array, labels: NDArray[np.int64]) -> Array:
 
 
 @dataclass(frozen=True)
-class SphereModel:
-    """Density N(g; 0, I) exp(-cost of the rows with L_i g <= 0): the Gaussian lift of eq. (2).
-
-    The direction g / |g| has the paper's posterior: its prior is uniform on the sphere, and the
-    likelihood does not depend on |g|. Labels are multiplied into the rows of ``L`` (n, r).
-    """
+class FeatureRows:
+    """Rows ``L`` (n, r) of the feature space."""
 
     L: Array
-    noise: LabelNoise
 
     @property
     def n_rows(self) -> int:
@@ -76,6 +71,17 @@ class SphereModel:
     def rank(self) -> int:
         """Dimension r of the feature space."""
         return int(self.L.shape[1])
+
+
+@dataclass(frozen=True)
+class SphereModel(FeatureRows):
+    """Density N(g; 0, I) exp(-cost of the rows with L_i g <= 0): the Gaussian lift of eq. (2).
+
+    The direction g / |g| has the paper's posterior: its prior is uniform on the sphere, and the
+    likelihood does not depend on |g|. Labels are multiplied into the rows of ``L`` (n, r).
+    """
+
+    noise: LabelNoise
 
     @cached_property
     def table(self) -> Array:

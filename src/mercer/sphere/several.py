@@ -24,6 +24,7 @@ from mercer.sphere.sampler import (
     QUARTER,
     REMEDY,
     WINDOW,
+    FeatureRows,
     PriorStart,
     SeparatingStart,
     jittered,
@@ -34,7 +35,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class SeveralModel:
+class SeveralModel(FeatureRows):
     """Density prod_c N(g_c; 0, I) exp(-cost of the wrong rows), g of shape (C, r).
 
     Row i of ``L`` (n, r) is right if f_c = (L g_c)_i is largest for its label, 0..C-1; a tie is
@@ -42,19 +43,8 @@ class SeveralModel:
     factor changes no class.
     """
 
-    L: Array
     labels: NDArray[np.int64]
     noise: LabelNoise | Confusion
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows n."""
-        return len(self.L)
-
-    @property
-    def rank(self) -> int:
-        """Dimension r of the feature space."""
-        return int(self.L.shape[1])
 
     @property
     def n_classes(self) -> int:
