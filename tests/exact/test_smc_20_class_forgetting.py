@@ -65,5 +65,5 @@ def test_smc_20_sees_moves_that_forget_nothing() -> None:
     def plain(rng, design, labels, *rest) -> None:
         move_particles(rng, design, labels._replace(weight=np.zeros(0)), *rest)
 
-    sets, p = moved_from_exact(filter_of("all rows", 2), 6, 5000, 2, plain)
+    sets, p = moved_from_exact(filter_of("all rows", 2), 6, 20_000, 2, plain)
     assert sets > 1.0 or p < 0.01 * FALSE_ALARM
