@@ -113,7 +113,8 @@ _OWN = {"check_classifier_data_not_an_array", "check_regressor_data_not_an_array
 
 # They ask that `predict` be the most probable class of `predict_proba`, and that its order be that
 # of `decision_function`. Of the sphere one is the vote on the true class, the other of the recorded
-# label: at one rate for all draws, an odd number of them so that no vote is even, they agree.
+# label: at one rate for all draws, an odd number of them so that no vote is even, and without a
+# nugget, under which each draw has a probability and not a vote, they agree.
 _AT_ONE_RATE = {"check_classifiers_train", "check_decision_proba_consistency"}
 
 
@@ -132,7 +133,7 @@ def checks_of(estimators: list) -> Iterator:
             is_slow = (learns and "X_dtype" not in own) or check.func.__name__ in _OWN
             one = each
             if isinstance(each, KernelGibbsClassifier) and check.func.__name__ in _AT_ONE_RATE:
-                one = clone(each).set_params(noise_rate=0.1, n_draws=21)
+                one = clone(each).set_params(noise_rate=0.1, nugget=0.0, n_draws=21)
             title = f"{type(each).__name__}-{name}"
             cases[is_slow, is_classifier(each), name].append((one, check, title))
     for turn, ((is_slow, *_), same) in enumerate(cases.items()):
