@@ -91,7 +91,8 @@ class SequentialKernelRegressor(StreamRegressor):
         (nats).
     log_evidence_, log_evidence_se_ : float
         Where nothing is forgotten; nats. Of the rows that were learned. The error is to first
-        order: a rare seed finds what others do not, and is further off.
+        order, and too small from some hundred rows on, where few seeds find what others do not:
+        compare seeds.
     n_outliers_ : int
         Rows that were set aside.
 

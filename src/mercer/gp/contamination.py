@@ -68,8 +68,6 @@ from mercer.sampling.importance import first_proposal
 from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import check_stop
 
-__all__ = ["ContaminatedSampler", "fit_contaminated", "look_right", "target_laws"]
-
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
