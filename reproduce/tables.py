@@ -149,6 +149,21 @@ def _coverage(metrics: dict[str, Any]) -> list[str]:
     return [*lines, "", said + " and two standard errors."]
 
 
+def _shares(
+    part: str, keys: tuple[str, ...], names: tuple[str, ...]
+) -> Callable[[dict[str, Any]], list[str]]:
+    """Lines of shares in per cent with their errors, of one part of a record."""
+
+    def lines(metrics: dict[str, Any]) -> list[str]:
+        rows = [
+            [*(row[key] for key in keys), *(f"{row[name]} ± {row[f'{name}_se']}" for name in names)]
+            for row in metrics[part]
+        ]
+        return table([*keys, *names], rows)
+
+    return lines
+
+
 def _airfoil(metrics: dict[str, Any]) -> list[str]:
     names = {
         "as it is": "airfoil, smooth process",
@@ -405,6 +420,8 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-active": ("sphere-active-v1", _active),
     "coverage": ("coverage-v1", _coverage),
     "coverage-airfoil": ("coverage-v1", _airfoil),
+    "bands": ("bands-v1", _shares("functions", ("estimator",), ("function", "contributions"))),
+    "bands-levels": ("bands-v1", _shares("levels", ("estimator", "n_levels"), ("known", "new"))),
     **GP_TABLES,
     **BASIS_TABLES,
     **SPECTRAL_TABLES,

@@ -323,3 +323,24 @@ def test_coverage_of_one_set_a_cell(folder: Path) -> None:
     own = [{**rows[0], "how": how, "split": k} for how in AIRFOIL for k in range(2)]
     metrics = json.loads(json.dumps({"airfoil": airfoil_means(own)}))
     assert len(_airfoil(metrics)) == 2 + len(AIRFOIL)
+
+
+def test_bands_of_one_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shapley values of a sum are its parts less their means; one set of two estimators."""
+    from reproduce.scenarios import bands_v1 as scenario
+    from reproduce.tables import _TABLES
+
+    rng = np.random.default_rng(0)
+    background, x = rng.standard_normal((7, 3)), rng.standard_normal(3)
+    found = scenario.shapley(lambda rows: np.sin(rows).sum(axis=1), x, background)
+    np.testing.assert_allclose(found, np.sin(x) - np.sin(background).mean(axis=0), atol=1e-12)
+    product = scenario.shapley(lambda rows: rows[:, 0] * rows[:, 1], x, np.zeros((1, 3)))
+    np.testing.assert_allclose(product, [0.5 * x[0] * x[1]] * 2 + [0.0], atol=1e-12)
+    monkeypatch.setattr(scenario, "N_ROWS", 12)
+    monkeypatch.setattr(scenario, "N_LEVEL_ROWS", 30)
+    functions = scenario.function_cell("SequentialKernelRegressor", 0)
+    levels = scenario.level_cell("SequentialKernelRegressor", 4, 0)
+    metrics = json.loads(json.dumps(scenario.summary(functions, levels)))
+    assert 0.0 <= metrics["functions"][0]["contributions"] <= 100.0
+    for name in ("bands", "bands-levels"):
+        assert len(_TABLES[name][1](metrics)) == 2 + 1
