@@ -379,6 +379,20 @@ def _missing(metrics: Metrics) -> list[str]:
     )  # fmt: skip
 
 
+def _missing_of_classes(metrics: Metrics) -> list[str]:
+    names = ["log loss, whole rows", "rows with gaps", "errors", "CPU s"]
+    return table(
+        ["data", "rows", "method", *names],
+        [
+            [cell["data"], cell["n_rows"], method,
+             *(f"{row[key]:.3f}" for key in ("log_loss_whole", "log_loss_gaps", "errors")),
+             f"{row['cpu_seconds']:.1f}"]
+            for cell in metrics["classes"]
+            for method, row in cell["scores"].items()
+        ],
+    )  # fmt: skip
+
+
 def _defaults(metrics: Metrics) -> list[str]:
     names = ["warn", "sweeps a draw", "largest R-hat", "least effective size", "log score", "CPU s"]
     return table(
@@ -462,6 +476,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-ordered": ("spectral-ordered-v1", _ordered),
     "spectral-noise": ("spectral-noise-v1", _noise),
     "spectral-missing": ("spectral-missing-v1", _missing),
+    "spectral-missing-classes": ("spectral-missing-v1", _missing_of_classes),
     "spectral-default": ("spectral-default-v1", _defaults),
     "spectral-series": ("spectral-series-v1", _series),
     "spectral-series-periods": ("spectral-series-v1", _series_periods),

@@ -313,6 +313,12 @@ def test_missing_inputs_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
         assert 0.3 < row["coverage_gaps"] <= 1.0
         assert 0.0 < row["rmse"] < 2.0
     assert len(lines_of("spectral-missing", scenario.summary(rows))) == 2 + 4
+    short = functools.partial(scenario.BaNKClassifier, **own)
+    monkeypatch.setattr(scenario, "BaNKClassifier", short)
+    rows = scenario._class_cell("apart", 60, 0)
+    assert all(0.0 <= row["errors"] < 0.7 for row in rows)
+    metrics = {"classes": scenario.summary(rows, scenario.CLASS_KEYS)["cells"]}
+    assert len(lines_of("spectral-missing-classes", metrics)) == 2 + 4
 
 
 def test_ordered_classes_beside_those_without_an_order() -> None:

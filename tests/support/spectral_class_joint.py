@@ -40,7 +40,7 @@ CASES: dict[str, tuple[str, bool, float, float, int]] = {
 }
 _SCALE_SHAPE = 2.0
 MOST_STATISTICS = 19
-_TWO_SAMPLES = {"log likelihood", "alignment 0", "alignment 1", "projected 0", "projected 1"}
+TWO_SAMPLES = {"log likelihood", "alignment 0", "alignment 1", "projected 0", "projected 1"}
 
 
 def make(case: str, kind: type[ClassChain] = ClassSampler, n_leapfrog: int = 0) -> ClassChain:
@@ -152,4 +152,4 @@ JOINT = Joint(
 def prior_statistics(case: str, n: int) -> dict[str, np.ndarray]:
     """Statistics of n exact draws of state and labels, of those whose law is not known."""
     found = JOINT.reference(np.random.default_rng(65), make(case), n)
-    return {name: values for name, values in found.items() if name in _TWO_SAMPLES}
+    return {name: values for name, values in found.items() if name in TWO_SAMPLES}

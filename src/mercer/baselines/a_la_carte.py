@@ -31,7 +31,7 @@ from mercer.baselines.paths import (
     split_rows,
 )
 from mercer.baselines.rfo import checked_counts
-from mercer.estimation.run import check_count, check_positive, whole
+from mercer.estimation.run import check_count, check_positive
 from mercer.numerics.cholesky import factorise, invert_factored, solve_factored
 from mercer.random import entropy_of, stream
 
@@ -206,22 +206,7 @@ class AlaCarteRegressor(FunctionRegressor):
     random_state: object = None
     max_seconds: float | None = None
 
-    @whole
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> AlaCarteRegressor:
-        """Choose the size of the mixture, climb the likelihood, and solve for the coefficients.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
-        groups : array-like of shape (n,), optional
-            Rows with the same entry are held out together where settings are chosen.
-
-        Returns
-        -------
-        self
-        """
-        self._forget()
+    def _learn(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> None:
         sizes, n_folds, n_kept, n_rows = self._arguments()
         entropy, late = entropy_of(self.random_state), Deadline.after(self.max_seconds)
         soon = late if self.max_seconds is None else Deadline.after(0.5 * self.max_seconds)
@@ -252,7 +237,6 @@ class AlaCarteRegressor(FunctionRegressor):
         self.log_likelihood_, self.n_iter_ = -minimum.value, minimum.n_steps
         cut = f"stopped by max_seconds after {self.n_iter_} steps of L-BFGS"
         self.notes_ = (cut,) if minimum.is_cut_short else ()
-        return self
 
     def _arguments(self) -> tuple[list[tuple[int, int]], int, int, int]:
         """Check all arguments; return sizes (K, D), folds, and rows for the two climbs."""

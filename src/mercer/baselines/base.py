@@ -24,7 +24,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,6 +93,41 @@ class InputEstimator(AnyEstimator):
     frequencies_: Array
     coef_: Array
     intercept_: Any
+
+    @whole
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Choose settings by cross-validation on some rows, and learn from all.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Of features that are not optimised (RKS, MKL) also a Dask array or frame, or rows of
+            `mercer.data.open`.
+        y : array-like of shape (n,), or str
+            Targets, or labels of two or more classes, at most 100 unless they are in memory; of
+            rows that are opened, the name of their column.
+        groups : array-like of shape (n,), optional
+            Rows with the same entry are held out together where settings are chosen.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        UsageError
+            If an argument is out of its range.
+        DataError
+            If rows cannot be used.
+        NumericalError
+            If every penalty is so small that the equations are singular.
+        """
+        self._forget()
+        self._learn(X, y, groups)
+        return self
+
+    def _learn(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> None:
+        raise NotImplementedError
 
     def _checked(self) -> tuple[int, int]:
         """Check the arguments that all have; return folds, and rows that settings are chosen on."""
@@ -464,34 +499,7 @@ class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
     standardize: str | bool = "auto"
     random_state: object = None
 
-    @whole
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
-    ) -> RandomFeatureRegressor:
-        """Draw frequencies, choose length scale and penalty, and solve for the coefficients.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), Dask array or frame, or rows of `mercer.data.open`
-        y : array-like of shape (n,), or str
-            Targets; of rows that are opened, the name of their column.
-        groups : array-like of shape (n,), optional
-            Rows with the same entry are held out together where settings are chosen.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        UsageError
-            If an argument is out of its range.
-        DataError
-            If rows cannot be used.
-        NumericalError
-            If every penalty is so small that the equations are singular.
-        """
-        self._forget()
+    def _learn(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> None:
         grid = self._grid()
         source = self._source(X, y)
         entropy = entropy_of(self.random_state)
@@ -508,7 +516,6 @@ class RandomFeatureRegressor(FunctionRegressor, RandomFeatureEstimator):
         allowed = [p for p in grid.penalties if p >= chosen.penalty]
         coef, self.penalty_ = solve_allowed(NormalEquations(*source.total(sums)), allowed)
         self.intercept_, self.coef_ = float(coef[0]), coef[1:]
-        return self
 
     def _source(self, X: Any, y: Any) -> RowSource:
         """Check rows, wherever they are; the target is the last column."""
@@ -643,33 +650,7 @@ class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
     standardize: str | bool = "auto"
     random_state: object = None
 
-    @whole
-    def fit(
-        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
-    ) -> RandomFeatureClassifier:
-        """Draw frequencies, choose length scale and penalty, and fit the coefficients.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), Dask array or frame, or rows of `mercer.data.open`
-        y : array-like of shape (n,), or str
-            Labels of two or more classes, at most 100 unless they are in memory; of rows that are
-            opened, the name of their column.
-        groups : array-like of shape (n,), optional
-            Rows with the same entry are held out together where settings are chosen.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        UsageError
-            If an argument is out of its range.
-        DataError
-            If rows cannot be used.
-        """
-        self._forget()
+    def _learn(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> None:
         grid = self._grid()
         source, values = self._source(X, y)
         n_classes, entropy = len(values), entropy_of(self.random_state)
@@ -693,7 +674,6 @@ class RandomFeatureClassifier(FunctionClassifier, RandomFeatureEstimator):
         )
         self.n_iter_ = found.n_steps
         self.intercept_, self.coef_ = coef[0], coef[1:]
-        return self
 
     def _source(self, X: Any, y: Any) -> tuple[RowSource, Array]:
         """Check rows, wherever they are; return them, the target last, and its sorted values."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +35,7 @@ from mercer.baselines.paths import (
     squared,
 )
 from mercer.errors import UsageError
-from mercer.estimation.run import check_choice, check_count, check_positive, whole
+from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.random import entropy_of, stream
 
 __all__ = ["RFOClassifier", "RFORegressor"]
@@ -228,23 +228,7 @@ class _FrequencyOptimizer(InputEstimator):
         """Check and learn what the inputs are: standardised rows, targets (n, q), and the loss."""
         raise NotImplementedError
 
-    @whole
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
-        """Choose components and penalty, and optimise on all rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
-            Numbers, or labels of two or more classes.
-        groups : array-like of shape (n,), optional
-            Rows with the same entry are held out together where settings are chosen.
-
-        Returns
-        -------
-        self
-        """
-        self._forget()
+    def _learn(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> None:
         tried = self._tried()
         Z, targets, loss = self._problem(X, y)
         entropy = entropy_of(self.random_state)
@@ -277,7 +261,6 @@ class _FrequencyOptimizer(InputEstimator):
         self.intercept_, self.coef_ = coef[0], coef[1:]
         cut = "stopped by max_seconds before the last step of L-BFGS on all rows"
         self.notes_ = (cut,) if minimum.is_cut_short else ()
-        return self
 
 
 class RFOClassifier(FunctionClassifier, _FrequencyOptimizer):

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import gammaln, log_expit
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.basis.class_filter import (
     ClassFilter,
@@ -46,7 +45,7 @@ from mercer.basis.settings import (
     known_runs,
 )
 from mercer.errors import DataError, RowsError, UsageError
-from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
+from mercer.estimation.base import LabelPredictions, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import check_count, fitting
 from mercer.posterior.diagnostics import Diagnostics
@@ -162,23 +161,8 @@ class StreamClassifier(LabelPredictions, StreamEstimator[ClassRunning]):
     classes_: NDArray[Any]
     _learner: ClassLearner
 
-    @by_partition
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """Probabilities of the classes, averaged over particles.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-
-        Returns
-        -------
-        ndarray of shape (m, C)
-            In the order of ``classes_``; never exactly 0 or 1.
-        """
-        check_is_fitted(self)
-        checked = self._new_rows(X)
+    def _proba(self, Z: Array) -> Array:
         running = self._ready()
-        Z = running.standardizer.transform(checked)
         blocks = range(0, max(len(Z), 1), _ROWS_AT_ONCE)
         return np.concatenate([running.proba(Z[a : a + _ROWS_AT_ONCE]) for a in blocks])
 

@@ -187,6 +187,8 @@ def run(
     session = Session(is_json)
     options = FitOptions(data=data, table=table, scoring=None, checkpoint=checkpoint, **of_fit)
     check_id(table)
+    if table.missing == "posterior":
+        raise UsageError("an audit does not draw missing inputs; use --missing indicator or impute")
     writes = Writes(out, report, fixed, is_for_spreadsheet)
     of_all_rows = {"--id": table.id_column, "--fixed": fixed, "--encoding": table.encoding}
     check_engine(engine, scheduler, workers, of_all_rows)

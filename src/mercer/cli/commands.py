@@ -134,8 +134,8 @@ missing_option = click.option(
     "--missing",
     type=click.Choice(["error", "drop", "impute", "indicator", "posterior"]),
     default="error",
-    help="A missing value is an error, drops its row, or is filled in; posterior: BaNK of numbers "
-    "draws it along with the function.",
+    help="A missing value is an error, drops its row, or is filled in; posterior: BaNK draws it "
+    "along with the function.",
 )
 dates_option = click.option(
     "--dates",

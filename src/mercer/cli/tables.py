@@ -122,11 +122,6 @@ def read_training(
         frame, target_notes = _with_targets(frame, targets)
     found = [read_target(frame, name, asked, is_alone=not is_several) for name in targets]
     target, task = found[0], TASKS[found[0].task]
-    if options.missing == "posterior" and task.is_stratified:
-        raise UsageError(
-            f"--missing posterior is for targets that are numbers, and here {found[0].reason}; use "
-            "--missing indicator or impute"
-        )
     id_column = options.id_column
     id_notes: tuple[str, ...] = ()
     if id_column is None and (index := index_column(frame.names)) not in (None, *named):

@@ -553,16 +553,6 @@ def refuse_missing(y: Any) -> None:
             raise DataError(f"Input y contains {what}: row {row} (a position, the first is 0)")
 
 
-ORDER_TAKEN = "classes from the lowest to the highest"
-
-
-def ordered_categories(y: Any) -> list[Any] | None:
-    """Labels of an ordered pandas Categorical, or of a frame's one column; None of all else."""
-    found = getattr(y, "dtypes", getattr(y, "dtype", None))
-    dtype: Any = next(iter(found), None) if isinstance(found, Iterable) else found
-    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
-
-
 def encode_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the classes, sorted, and each row's position among them.
 
@@ -594,9 +584,20 @@ class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     classes_: NDArray[Any]
 
-    @abstractmethod
+    @by_partition
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probabilities of the classes, in the order of ``classes_``, shape (m, C)."""
+        """Probabilities of the classes, averaged over draws.
+
+        Returns
+        -------
+        ndarray of shape (m, C)
+            In the order of ``classes_``; never exactly 0 or 1.
+        """
+        check_is_fitted(self)
+        return self._proba(self._standardized(X))
+
+    def _proba(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        raise NotImplementedError
 
     @by_partition
     def predict(self, X: ArrayLike) -> NDArray[Any]:

@@ -206,6 +206,16 @@ def task_of(estimator: Any) -> Task:
     return REGRESSION if hasattr(estimator, "predictive") else CLASSIFICATION
 
 
+ORDER_TAKEN = "classes from the lowest to the highest"
+
+
+def ordered_categories(y: Any) -> list[Any] | None:
+    """Labels of an ordered pandas Categorical, or of a frame's one column; None of all else."""
+    found = getattr(y, "dtypes", getattr(y, "dtype", None))
+    dtype: Any = next(iter(found), None) if isinstance(found, Iterable) else found
+    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
+
+
 def classes_of(model: Any, values: NDArray[np.float64]) -> NDArray[Any]:
     """Labels of rows that are not in memory: those that are known to the model, or whole numbers.
 

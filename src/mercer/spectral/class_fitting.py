@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,9 @@ from joblib import delayed
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.estimation.base import ORDER_TAKEN, ordered_categories
 from mercer.estimation.run import run_options
 from mercer.estimation.standardize import TargetScale
-from mercer.estimation.tasks import classes_of
+from mercer.estimation.tasks import ORDER_TAKEN, classes_of, ordered_categories
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Draws
 from mercer.random import stream
@@ -52,8 +51,10 @@ from mercer.spectral.fitting import (
     compile_class_loops,
     learn_spectrum,
     make_probe,
+    missing_of,
     sample_long_enough,
 )
+from mercer.spectral.missing import InputLaws
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import COUNTS, GammaPrior, Scales, design
 from mercer.spectral.prediction import function_draws, spread
@@ -237,6 +238,7 @@ def make_class_sampler(
         ascent=ascent,
         n_leapfrog=settings.n_leapfrog,
         law=settings.law,
+        missing=missing_of(rows),
     )
 
 
@@ -255,6 +257,7 @@ class ClassDraws:
     mean: Array  # (S, K, 2 M + p)
     deviations: Array  # (S, K, k, 2 M + p)
     thresholds: Array | None = None  # (S, C - 1), of ordered classes
+    inputs: InputLaws | None = field(default=None, kw_only=True)  # where missing ones are drawn
 
     @property
     def has_linear_part(self) -> bool:
@@ -312,6 +315,7 @@ class ClassDraws:
 
     def _functions(self, i: int, X: Array) -> tuple[Array, Array]:
         """Means (K, m) and deviations (K, k, m) of the functions of one draw."""
+        X = X if self.inputs is None else self.inputs.filled(i, X)
         F = design(self.frequencies[i], X, self.has_linear_part)
         return self.mean[i] @ F, self.deviations[i] @ F
 
@@ -319,7 +323,8 @@ class ClassDraws:
 def class_draws(draws: Draws) -> ClassDraws:
     """Take what predictions need out of the draws of a fit."""
     names = "frequencies", "coef_mean", "coef_deviation", "thresholds"
-    return ClassDraws(*(draws.flat(name) for name in names if name in draws.variables))
+    given = (draws.flat(name) for name in names if name in draws.variables)
+    return ClassDraws(*given, inputs=InputLaws.of(draws))
 
 
 # Coefficients from all rows, where the spectrum was learned on some of them.
@@ -526,6 +531,7 @@ def fit_class_result(model: Any, X: Any, y: Any, started: float) -> ClassResult:
         functions_of=class_draws,
         complete_draws=complete_classes,
         rows_of_warp=_ROWS_OF_WARP,
+        draws_missing=model.missing == "posterior",
     )
     if model.ordered is True:
         is_told = table.order or ordered_categories(y) is not None
@@ -637,5 +643,6 @@ def fit_count_result(model: Any, X: Any, y: Any, started: float) -> Result:
         sample_rows=fit_classes,
         functions_of=function_draws,
         complete_draws=None,
+        draws_missing=model.missing == "posterior",
     )
     return Result(**shared, target_centre=target.centre, target_scale=target.scale)

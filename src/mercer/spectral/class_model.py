@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +34,7 @@ from mercer.likelihoods.polya_gamma import fill_polya_gamma, fill_polya_gamma_of
 from mercer.numerics.cholesky import factorise
 from mercer.sampling.signals import is_late
 from mercer.spectral.loops import slope_of_sticks
+from mercer.spectral.missing import InputState
 from mercer.spectral.mixture import MixtureState, ProposalTuning
 from mercer.spectral.model import GammaPrior, Scales, slice_step
 from mercer.spectral.rows import (
@@ -637,6 +638,7 @@ class ClassState:
     log_likelihood: float  # nats
     law: Law = CLASSES
     is_start_cut: bool = False  # whether ``max_seconds`` ended the climb to the chain's start
+    inputs: InputState = field(default_factory=InputState)  # empty unless missing ones are drawn
 
     @property
     def coef(self) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,12 +30,14 @@ from mercer.spectral.class_model import (
     signs_of,
 )
 from mercer.spectral.loops import move_jointly, select
+from mercer.spectral.missing import MissingInputs
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import (
     RIDGE_LIMITS,
     GammaPrior,
     Probe,
     RidgeDensity,
+    design,
     draw_ridge,
     lowest_ridge,
     one_of,
@@ -92,9 +95,14 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     ascent: Ascent | None = None  # steps up the posterior that the first step begins with
     n_leapfrog: int = 0  # steps of the trajectory that each sweep begins with; 0 for none
     law: Law = CLASSES  # of the targets, with its parameters where chains start
+    missing: MissingInputs | None = None  # inputs that are drawn along, of rows in memory
 
     def init(self, rng: np.random.Generator) -> ClassState:
         """Draw frequencies at the scales of the start; all functions are 0."""
+        if self.missing is not None:
+            inputs = self.missing.init(rng, self.rows)
+            filled = replace(self, rows=self.missing.filled(self.rows, inputs), missing=None)
+            return replace(filled.init(rng), inputs=inputs)
         W, Z = self.start.frequencies(rng, self.n_frequencies)
         K, n_coef = self.n_sticks, 2 * len(W) + self.model.n_linear
         mean = np.zeros((K, n_coef))
@@ -108,6 +116,26 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             log_likelihood=log_likelihood(self.rows, W, mean, self.law),
             law=self.law,
         )
+
+    def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
+        """Take one sweep; then, where inputs are missing, see `mercer.spectral.missing`."""
+        if self.missing is None:
+            return self.take_sweep(rng, state)
+        rows = self.missing.filled(self.rows, state.inputs)
+        new, info = replace(self, rows=rows, missing=None).take_sweep(rng, state)
+        W, coef, linear = new.frequencies, new.coef, rows.has_linear_part
+        inputs = self.missing.step(
+            rng, rows, lambda X, y: new.law.log_mass(coef @ design(W, X, linear), y)
+        )
+        density = log_likelihood(self.missing.filled(rows, inputs), W, coef, new.law)
+        new = replace(new, inputs=inputs, log_likelihood=density)
+        return new, replace(info, log_density=density)
+
+    @abstractmethod
+    def take_sweep(
+        self, rng: np.random.Generator, state: ClassState
+    ) -> tuple[ClassState, SpectralInfo]:
+        """Take one sweep over rows without gaps."""
 
     def before_sweep(
         self, rng: np.random.Generator, state: ClassState
@@ -160,6 +188,8 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
             "coef_mean": state.mean,
             "coef_deviation": state.deviations,
         }
+        if self.missing is not None:
+            found |= state.inputs.law
         return state.law.recorded(found)
 
     def _climb(self, rng: np.random.Generator, state: ClassState) -> ClassState:
@@ -344,7 +374,9 @@ class ClassAdaptation(Adaptation):
 class ClassSampler(ClassChain):
     """Sweeps over all frequencies with Polya-Gamma variables; attributes are those of the base."""
 
-    def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
+    def take_sweep(
+        self, rng: np.random.Generator, state: ClassState
+    ) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
         state, trajectory = self.before_sweep(rng, state)
         state = self._resize(rng, state)
@@ -523,7 +555,9 @@ _MOST_NUMBERS = 2**20
 class JointSampler(ClassChain):
     """Sweeps over frequencies with their coefficients; attributes are those of the base."""
 
-    def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
+    def take_sweep(
+        self, rng: np.random.Generator, state: ClassState
+    ) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep."""
         state, trajectory = self.before_sweep(rng, state)
         X, coef = _in_memory(self.rows), state.coef

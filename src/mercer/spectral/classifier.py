@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import UsageError
-from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
+from mercer.estimation.base import LabelPredictions, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import check_choice, check_common, check_count, fitting
 from mercer.spectral.class_fitting import (
@@ -43,21 +43,7 @@ class FunctionClassifier(LearnedKernel, LabelPredictions):
     _functions: ClassDraws
     _order: NDArray[np.int64]
 
-    @by_partition
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """Probabilities of the classes, averaged over draws.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-
-        Returns
-        -------
-        ndarray of shape (m, C)
-            In the order of ``classes_``; never exactly 0 or 1.
-        """
-        check_is_fitted(self)
-        Z = self._standardized(X)
+    def _proba(self, Z: Array) -> Array:
         found = np.concatenate([self._functions.probabilities(Z[rows]) for rows in self._blocks(Z)])
         proba = np.empty_like(found)
         proba[:, self._order] = np.maximum(found, _SMALLEST_PROBA)
@@ -215,6 +201,7 @@ class BaNKClassifier(FunctionClassifier):
     base_measure: str = "diagonal"
     frequency_scale: float | str = "learn"
     ridge_precision: float | str = "learn"
+    missing: str = "error"
     linear_part: bool = True
     kernel_rows: int | None = 50_000
     full_draws: int = 4
@@ -248,7 +235,8 @@ class BaNKClassifier(FunctionClassifier):
         Parameters
         ----------
         X : array or frame of shape (n, d), or RowSource
-            Inputs: finite numbers. What `mercer.data.open` gives is read block by block.
+            Inputs: finite numbers, or NaN with ``missing="posterior"``. What `mercer.data.open`
+            gives is read block by block.
         y : array of shape (n,), or str
             Labels of two to twenty classes; with a RowSource, the name of their column in it, whose
             numbers are the labels.

@@ -182,11 +182,6 @@ class BaNKRegressor(FunctionRegressor):
         function is the logarithm of their mean, and their variance mean + mean^2 / r, the
         dispersion r drawn along. ``predict`` gives the mean, intervals are whole numbers, densities
         probabilities.
-    missing : {"error", "posterior"}, default="error"
-        What NaN in the inputs is: an error, or a number that is drawn along with the function, of
-        rows whose inputs are jointly normal once standardised and whose gaps depend on the inputs
-        that are there only (missing at random). Predictions of rows with gaps are averaged over
-        what may stand there. Normal noise only, and at most ``kernel_rows`` rows, in memory.
     linear_part : bool, default=True
         Whether the mean has an intercept and a linear part beside the features.
     kernel_rows : int or None, default=50_000
@@ -364,11 +359,10 @@ class BaNKRegressor(FunctionRegressor):
     def _check_arguments(self) -> None:
         check_arguments(self)
         check_choice("noise", self.noise, tuple(NOISES))
-        check_choice("missing", self.missing, ("error", "posterior"))
-        if self.missing == "posterior" and self.noise != "normal":
+        if self.missing == "posterior" and self.noise not in ("normal", COUNTS):
             raise UsageError(
-                f'missing="posterior" goes with normal noise, not with noise="{self.noise}"; fill '
-                'gaps in with encode=TableEncoder(missing="indicator")'
+                f'missing="posterior" goes with normal noise and counts, not with noise='
+                f'"{self.noise}"; fill gaps in with encode=TableEncoder(missing="indicator")'
             )
         check_common(self)
 
@@ -382,7 +376,6 @@ class BaNKRegressor(FunctionRegressor):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self.noise == "normal"
-        tags.input_tags.allow_nan = self.missing == "posterior"
         return tags
 
     def _settings(self, n_rows: int) -> SpectralSettings:

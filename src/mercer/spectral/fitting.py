@@ -251,8 +251,13 @@ def make_sampler(
         carries=is_tuned and rows.n_rows < MANY_ROWS,
         few=few,
         noise=settings.noise_law,
-        missing=None if rows.is_missing is None else MissingInputs(rows.is_missing),
+        missing=missing_of(rows),
     )
+
+
+def missing_of(rows: TrainingRows) -> MissingInputs | None:
+    """Return the moves that draw what is missing among the inputs; None where nothing is."""
+    return None if rows.is_missing is None else MissingInputs(rows.is_missing)
 
 
 def make_probe(X: Array, has_linear_part: bool) -> Probe:

@@ -30,6 +30,7 @@ from mercer.random import stream
 from mercer.spectral.loops import fill_gaps
 
 if TYPE_CHECKING:
+    from mercer.posterior.draws import Draws
     from mercer.spectral.rows import MemoryRows
 
 Array = NDArray[np.float64]
@@ -62,6 +63,11 @@ class InputState:
     mean: Array = field(default_factory=lambda: np.empty(0))  # m, (d,)
     precision: Array = field(default_factory=lambda: np.empty((0, 0)))  # P, (d, d)
 
+    @property
+    def law(self) -> dict[str, Array]:
+        """What a chain records of it."""
+        return dict(zip(OF_INPUTS, (self.mean, self.precision), strict=True))
+
 
 def draw_input_law(rng: np.random.Generator, X: Array) -> tuple[Array, Array]:
     """Draw mean (d,) and precision (d, d) of the inputs, given all of them, (n, d)."""
@@ -83,6 +89,18 @@ def propose_cells(
     """Move normal cells so that their law stays; ``kept`` of their distance from the centre is."""
     spread = np.sqrt((1.0 - kept**2) * variance)
     return np.asarray(centre + kept * (cells - centre) + spread * rng.standard_normal(len(cells)))
+
+
+def normal_log_likelihood(
+    function: Callable[[Array], Array], noise_variance: Any
+) -> Callable[[Array, Array], Array]:
+    """That of targets around a function of rows, (b,), or (q, b) with a variance of each."""
+
+    def log_likelihood(X: Array, y: Array) -> Array:
+        squares = np.atleast_2d(np.square(y - function(X)))
+        return np.asarray(-0.5 * (squares.T / noise_variance).sum(axis=1))
+
+    return log_likelihood
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,23 +127,18 @@ class MissingInputs:
         self,
         rng: np.random.Generator,
         rows: MemoryRows,
-        function: Callable[[Array], Array],
-        noise_variance: Any,
+        log_likelihood: Callable[[Array, Array], Array],
     ) -> InputState:
         """Draw the law of the inputs of filled rows, then the cells given that and the targets.
 
-        ``function`` gives values at rows (b, d), (b,) or of several outputs (q, b), and the noise
-        has a variance, or one of each. In this order the law depends on the function through the
-        inputs only that this was drawn with: it goes with any function drawn with these.
+        ``log_likelihood`` is that of targets (b,), or of several outputs (q, b), at rows (b, d). In
+        this order the law depends on the function through the inputs only that this was drawn with:
+        it goes with any function drawn with these.
         """
         mean, precision = draw_input_law(rng, rows.X)
         has_gap = self.is_missing.any(axis=1)
         X, y, gaps = rows.X[has_gap], rows.y[has_gap].T, self.is_missing[has_gap]
         columns = [(j, np.flatnonzero(gaps[:, j])) for j in np.flatnonzero(gaps.any(axis=0))]
-
-        def log_likelihood(X: Array, y: Array) -> Array:
-            squares = np.atleast_2d(np.square(y - function(X)))
-            return np.asarray(-0.5 * (squares.T / noise_variance).sum(axis=1))
 
         now = log_likelihood(X, y) if columns else np.empty(0)
         for kept in _STEPS:
@@ -149,8 +162,14 @@ class InputLaws:
     normals: Array  # (S, d), the same for each row: predictions do not depend on those beside it
 
     @classmethod
-    def of(cls, means: Array, precisions: Array) -> InputLaws:
-        """Take laws, with normal values for each that are spread evenly over the draws."""
+    def of(cls, draws: Draws) -> InputLaws | None:
+        """Take the laws, with normal values for each that are spread evenly over the draws.
+
+        None where no inputs were drawn.
+        """
+        if OF_INPUTS[0] not in draws.variables:
+            return None
+        means, precisions = map(draws.flat, OF_INPUTS)
         ranks = np.argsort(stream(0, "missing").random(means.shape), axis=0)
         return cls(means, precisions, ndtri((ranks + 0.5) / len(means)))
 

@@ -31,7 +31,7 @@ from mercer.likelihoods.label_noise import WIDTHS, log_kinds, right_shares, shar
 from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.posterior.labels import TargetLaws
 from mercer.posterior.predictive import CountMixture, StudentMixture
-from mercer.spectral.missing import OF_INPUTS, InputLaws
+from mercer.spectral.missing import InputLaws
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel, log_variances
 
@@ -230,9 +230,6 @@ def function_draws(draws: Draws) -> FunctionDraws:
     is_of_counts = "dispersion" in draws.variables
     names = ("noise_frequencies", "noise_coef", "noise_range")
     logs = (draws.flat(each) if each in draws.variables else None for each in names)
-    inputs = None
-    if OF_INPUTS[0] in draws.variables:
-        inputs = InputLaws.of(*map(draws.flat, OF_INPUTS))
     return FunctionDraws(
         draws.flat("frequencies"),
         draws.flat("coef_mean"),
@@ -242,7 +239,7 @@ def function_draws(draws: Draws) -> FunctionDraws:
         shares_of(draws) if "log_rate" in draws.variables else None,
         is_of_counts,
         *logs,
-        inputs=inputs,
+        inputs=InputLaws.of(draws),
     )
 
 
@@ -515,6 +512,12 @@ class LearnedKernel:
         "learn": a scale for each input, from a few steps up the evidence on at most 2000 rows,
         then redrawn with the rest. A number fixes the scale at so many times 1 / sqrt(d) radians
         per standardised unit.
+    missing : {"error", "posterior"}, default="error"
+        What NaN in the inputs is: an error, or a number that is drawn along with the function, of
+        rows whose inputs are jointly normal once standardised and whose gaps depend on the inputs
+        that are there only (missing at random). Predictions of rows with gaps are averaged over
+        what may stand there. At most ``kernel_rows`` rows, in memory; of numbers under normal noise
+        and of counts, and of classes.
     full_draws : int, default=4
         Draws whose coefficients are learned from all rows, where ``kernel_rows`` is exceeded.
     standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
@@ -543,6 +546,11 @@ class LearnedKernel:
 
     feature_labels_: tuple[str, ...]
     _spectrum: Spectrum
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = getattr(self, "missing", "error") == "posterior"
+        return tags
 
     @property
     def _plots(self) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ from mercer.numerics.cholesky import factorise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.base_measure import Components
 from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
-from mercer.spectral.missing import OF_INPUTS, InputState, MissingInputs
+from mercer.spectral.missing import InputState, MissingInputs, normal_log_likelihood
 from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning, Whole, without_gaps
 from mercer.spectral.model import (
     FirstFunction,
@@ -596,8 +596,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         if self.noise is not None:
             found |= self.noise.recorded(state.noise.parameter)
         if self.missing is not None:
-            law = state.inputs.mean, state.inputs.precision
-            found |= dict(zip(OF_INPUTS, law, strict=True))
+            found |= state.inputs.law
         return found
 
     def _draw_missing(
@@ -606,9 +605,10 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         """Step 9: inputs of rows with gaps, given a function and its noise; new products."""
         coef, W, linear = state.coef, state.frequencies, rows.has_linear_part
         beta = coef.mean + coef.deviations[..., 0, :]
-        inputs = missing.step(
-            rng, rows, lambda X: np.asarray(beta @ design(W, X, linear)), coef.noise_variance
+        hear = normal_log_likelihood(
+            lambda X: np.asarray(beta @ design(W, X, linear)), coef.noise_variance
         )
+        inputs = missing.step(rng, rows, hear)
         return replace(state, inputs=inputs, gram=self._rows_with(inputs).gram(W))
 
     def _draw_noise(

@@ -146,11 +146,15 @@ def _shared(parts: ModelParts, common: Common, settings: Any, functions: Any) ->
     }
 
 
-def _check_spectra(parts: ModelParts, sizes: Sizes, spectral: SpectralSettings) -> None:
-    """Check the spectra of d inputs, and say how many coefficients a function has."""
+def _check_spectra(parts: ModelParts, sizes: Sizes, spectral: SpectralSettings, model: Any) -> None:
+    """Check spectra and law of d inputs, and say how many coefficients a function has."""
     sizes["n_scales"] = sizes["d"] if spectral.base_measure == "diagonal" else 1
     check_arrays(parts.arrays, _SPECTRA, sizes)
     require(sizes["M"] > 0, "draws/frequencies")
+    if model.missing == "posterior":
+        check_arrays(parts.arrays, _INPUTS, sizes)
+        precisions = parts.arrays["draws/input_precision"]
+        require(bool((np.linalg.eigvalsh(precisions) > 0.0).all()), "draws/input_precision")
     sizes["n_coef"] = 2 * sizes["M"] + (sizes["d"] + 1 if spectral.linear_part else 0)
 
 
@@ -173,7 +177,7 @@ def restore(parts: ModelParts, model: Any) -> Result:
     _FIELDS.check(values, "fields", {})
     settings = model._settings(values["n_training_rows"])
     sizes: Sizes = {"d": len(common.feature_labels)}
-    _check_spectra(parts, sizes, settings)
+    _check_spectra(parts, sizes, settings, model)
     own, few = _NUMBERS | ({} if settings.noise == COUNTS else _NOISE_STD), _FEW_NUMBERS
     if "outputs" in values:
         require(settings.noise == "normal", "outputs")
@@ -188,10 +192,6 @@ def restore(parts: ModelParts, model: Any) -> Result:
     else:
         TARGET.check(values, "fields", {})
     check_arrays(parts.arrays, own | _OF_NOISE[settings.noise], sizes)
-    if model.missing == "posterior":
-        check_arrays(parts.arrays, _INPUTS, sizes)
-        precisions = parts.arrays["draws/input_precision"]
-        require(bool((np.linalg.eigvalsh(precisions) > 0.0).all()), "draws/input_precision")
     if settings.noise == "heteroscedastic":
         coef = Array((*_DRAW, 2 * sizes["Q"] + 1), *_COEF)
         check_arrays(parts.arrays, {"draws/noise_coef": coef}, sizes)
@@ -213,7 +213,7 @@ def restore_classes(parts: ModelParts, model: Any) -> ClassResult:
     settings = model._class_settings(parts.fields["n_training_rows"], C)
     d, is_ordered = len(common.feature_labels), model.ordered is not False
     sizes: Sizes = {"d": d, "C": C, "K": settings.n_sticks, "T": C - 1}
-    _check_spectra(parts, sizes, settings.spectral)
+    _check_spectra(parts, sizes, settings.spectral, model)
     check_arrays(parts.arrays, _CLASSES | (_THRESHOLDS if is_ordered else {}), sizes)
     order = parts.arrays["class_order"]
     require(len(set(order.tolist())) == C, "class_order")

@@ -462,6 +462,7 @@ def check_arguments(model: Any) -> None:
     check_choice("base_measure", model.base_measure, ("diagonal", "full"))
     check_choice("linear_part", model.linear_part, (True, False))
     check_choice("standardize", model.standardize, METHODS)
+    check_choice("missing", model.missing, ("error", "posterior"))
     if model.kernel_rows is not None:
         check_count("kernel_rows", model.kernel_rows, 2)
     check_count("full_draws", model.full_draws, 1)

@@ -19,12 +19,13 @@ from mercer.baselines.peers import ResidualSpread
 from mercer.data.encoding import Encoder
 from mercer.data.frame import Frame
 from mercer.errors import UsageError
-from mercer.estimation.base import ORDER_TAKEN, KernelEstimator, ordered_categories
+from mercer.estimation.base import KernelEstimator
 from mercer.estimation.cross_validate import for_folds
 from mercer.estimation.inspection import losses_of
 from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.splits import fit_groups
 from mercer.estimation.standardize import scale_target
+from mercer.estimation.tasks import ORDER_TAKEN, ordered_categories
 from mercer.models import MODELS, ModelEntry, able_models, name_of
 from mercer.posterior.draws import Draws, stacking_weights
 from mercer.posterior.predictive import NormalMixture

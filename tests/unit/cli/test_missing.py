@@ -63,7 +63,7 @@ def test_compare_fills_gaps_for_those_that_do_not_draw_them(run, gaps: Path) -> 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--target", "label"], "targets that are numbers"),
+        (["--target", "label", "--model", "gp"], "gp does not draw missing inputs; spectral does"),
         (["--target", "y", "--model", "gp"], "gp does not draw missing inputs; spectral does"),
         (["--target", "y", "--engine", "disk"], "--missing posterior: not with --engine"),
         (["--target", "y", "--set", "missing=posterior"], "use --missing"),
@@ -74,3 +74,20 @@ def test_refused(run, gaps: Path, words: list[str], expected: str) -> None:
     code, said, err = run("fit", gaps, "--missing", "posterior", *words)
     assert code == 2
     assert expected in said + err
+
+
+def test_classes_with_gaps(run, gaps: Path, tmp_path: Path) -> None:
+    out, report = tmp_path / "m.mercer", tmp_path / "r.html"
+    code, said, _ = run(
+        "fit", gaps, "--target", "label", "--drop", "y", "--missing", "posterior", *SHORT,
+        "--test-size", "0.3", "--out", out, "--report", report,
+    )  # fmt: skip
+    assert code == 0
+    assert "auto: the one that draws missing inputs" in said
+    assert "What decides" in report.read_text()
+    code, said, _ = run("predict", out, gaps, "--json")
+    assert code == 0
+    assert said.count("probability") + said.count("yes") > 60
+    code, said, err = run("audit", gaps, "--target", "label", "--missing", "posterior")
+    assert code == 2
+    assert "an audit does not draw missing inputs" in said + err

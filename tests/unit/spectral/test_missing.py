@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import BaNKRegressor, TableEncoder
+from mercer import BaNKClassifier, BaNKRegressor, TableEncoder
 from mercer.errors import DataError, MercerWarning, UsageError
 from support.mangled import set_array, taken
+from support.spectral_class_fits import tiny as tiny_classes
 from support.spectral_fits import tiny
 
 
@@ -123,6 +124,62 @@ def test_a_report_of_rows_with_gaps(model, tmp_path: Path) -> None:
 
 def test_rows_to_ask_for_may_have_gaps(model) -> None:
     assert len(set(model.query(NEW, 5).tolist())) == 5
+
+
+LABELS = np.where(Y > 0.3, "high", np.where(Y < -0.3, "low", "mid"))
+OF_CLASSES: dict[str, dict[str, Any]] = {
+    "classes": {},
+    "in order": {"ordered": ["low", "mid", "high"]},
+    "joint moves": {"sampler": "joint"},
+}
+
+
+def classifier(**changes: Any) -> BaNKClassifier:
+    return tiny_classes(missing="posterior", **changes)
+
+
+@pytest.mark.parametrize("how", OF_CLASSES)
+def test_classes_of_rows_with_gaps(how: str, tmp_path: Path) -> None:
+    model = classifier(**OF_CLASSES[how]).fit(X, LABELS)
+    proba = model.predict_proba(NEW)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.predict_proba(NEW[3:4]), proba[3:4])
+    model.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.predict_proba(NEW), proba)
+    assert model.posterior_.variables["input_precision"].shape[-2:] == (3, 3)
+    found = model.explain(NEW[:10])
+    np.testing.assert_allclose(
+        found.contributions.sum(axis=1), found.prediction - found.baseline, atol=1e-8
+    )
+
+
+def test_a_stopped_run_of_classes_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    whole = classifier().fit(X, LABELS)
+    classifier(checkpoint=tmp_path, max_seconds=1e-9).fit(X, LABELS)
+    resumed = classifier(checkpoint=tmp_path).fit(X, LABELS)
+    np.testing.assert_array_equal(resumed.predict_proba(NEW), whole.predict_proba(NEW))
+
+
+def test_a_class_is_as_sure_as_what_is_known_of_a_row() -> None:
+    """A gap that another input tells of costs little; what nothing tells of are shares."""
+    gaps, y, _ = rows_with_gaps(250, seed=2)
+    model = BaNKClassifier(
+        missing="posterior", n_chains=2, n_draws=40, n_warmup=40, random_state=0
+    ).fit(gaps, y > 0.0)
+    rows = np.array([[0.8, 0.76, 0.0], [np.nan, 0.76, 0.0], [np.nan, np.nan, 0.0]])
+    all_known, guessed, unknown = model.predict_proba(rows)[:, 1]
+    assert all_known > 0.93
+    assert 0.8 < guessed < all_known
+    assert abs(unknown - 0.5) < 0.12
+
+
+def test_counts_of_rows_with_gaps() -> None:
+    counts = np.random.default_rng(5).poisson(np.exp(1.0 + np.sin(1.5 * WHOLE[:, 0]))) * 1.0
+    model = drawing(noise="negative_binomial").fit(NEW, counts)
+    mean, std = model.predict(np.array([[1.0, np.nan, 0.0], [np.nan] * 3]), return_std=True)
+    assert np.isfinite(mean).all()
+    assert std[1] > 0.5
 
 
 @pytest.mark.parametrize(
