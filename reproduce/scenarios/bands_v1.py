@@ -32,8 +32,6 @@ from mercer.estimation.inspection import drawn
 from reproduce.cells import measured
 
 SEED = 0
-# Its first record is still to be made; then this line goes.
-HAS_NO_RECORD_YET = True
 REGRESSORS = ("GPRegressor", "BaNKRegressor", "SequentialKernelRegressor")
 CLASSIFIERS = (
     "GPClassifier",
