@@ -591,9 +591,7 @@ class FunctionClassifier(ClassifierMixin, InputEstimator):  # type: ignore[misc]
     @by_partition
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable class of rows of shape (m, d); shape (m,)."""
-        proba = self.predict_proba(X)
-        labels: NDArray[Any] = self.classes_[proba.argmax(axis=1)]
-        return labels
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def _checked_classes(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
         """Check rows in memory and set the classes; return inputs, and positions among them."""

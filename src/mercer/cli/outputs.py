@@ -187,12 +187,14 @@ def check_outputs(
     reads: Mapping[str, str | os.PathLike[str] | None],
     *,
     checkpoint: Path | None = None,
+    html: str = "--report",
 ) -> None:
     """Refuse, before any work, a file that could not be written or that would destroy another.
 
     ``writes`` and ``reads`` lead from the option or argument to its file, or None. What is no path
     (the name of a data set) may be among those that are read. ``--load`` and ``--save`` may be the
-    same file: it is read whole before it is replaced. "-", standard input, can be read once.
+    same file: it is read whole before it is replaced. "-", standard input, can be read once. The
+    option ``html`` is a page.
     """
     piped = [
         option for option, path in reads.items() if path is not None and os.fspath(path) == "-"
@@ -216,8 +218,8 @@ def check_outputs(
     for option, path in writes.items():
         if path is not None:
             _check_output(path)
-            if option == "--report" and path.suffix.lower() not in ("", ".html", ".htm"):
-                raise UsageError(f"--report writes HTML; name a file such as {path.stem}.html")
+            if option == html and path.suffix.lower() not in ("", ".html", ".htm"):
+                raise UsageError(f"{option} writes HTML; name a file such as {path.stem}.html")
 
 
 def _refuse_pair(one: _Place, other: _Place) -> None:

@@ -18,7 +18,7 @@ def run(model: Path, data: str | None, encoding: str | None, out: Path) -> None:
     """Do the work of `mercer report`: `mercer.cli.commands` has its options."""
     from mercer.report import build_report, render, write_report  # and Matplotlib
 
-    check_outputs({"--out": out}, {"MODEL": model, "DATA": data})
+    check_outputs({"--out": out}, {"MODEL": model, "DATA": data}, html="--out")
     session = Session()
     saved = read_model_before(model, data)
     seen: list[tuple[AnyEvaluation | None, Inspection | None]] = [

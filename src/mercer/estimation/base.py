@@ -603,8 +603,7 @@ class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable class of each row of X, shape (m,), in the type of the labels."""
         check_is_fitted(self)
-        labels: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
-        return labels
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
 
 Array = NDArray[np.float64]

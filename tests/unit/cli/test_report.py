@@ -41,6 +41,15 @@ def test_rows_without_the_target_are_refused(run, model: Path, tmp_path: Path) -
     assert not (tmp_path / "r.html").exists()
 
 
+def test_a_page_is_not_called_a_text(run, model: Path, tmp_path: Path) -> None:
+    for words in (["report", model], ["fit", "iris", "--target", "target"]):
+        option = "--out" if words[0] == "report" else "--report"
+        code, _, err = run(*words, option, tmp_path / "page.txt")
+        assert code == 2
+        assert f"{option} writes HTML; name a file such as page.html" in err
+    assert not (tmp_path / "page.txt").exists()
+
+
 def test_a_model_saved_from_python(run, tmp_path: Path) -> None:
     X = [[0.0], [1.0], [0.2], [1.2], [0.1], [1.5]]
     model = GPClassifier(kernel="rbf", n_draws=5, n_warmup=2, n_chains=1, random_state=0).fit(
