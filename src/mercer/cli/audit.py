@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.exits import kept_to_this
 from mercer.cli.fitting import (
     FitOptions,
     Fitted,
@@ -23,7 +24,6 @@ from mercer.cli.out_of_core import check_engine, fit_stored, open_training
 from mercer.cli.outputs import (
     check_format,
     check_outputs,
-    kept_to_this,
     provenance_json,
     records,
     typed_words,

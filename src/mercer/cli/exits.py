@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from mercer.errors import MercerError
+from mercer.errors import MercerError, StorageError
 
 _CLOSED = 128 + 13  # as a program that SIGPIPE ends
 
@@ -42,6 +42,33 @@ def stoppable(checkpoint: Path | None) -> Iterator[None]:
             "from it"
         )
         raise StoppedError(_signal_number(error), hint) from error
+
+
+@contextmanager
+def kept_to_this(folder: Path | None) -> Iterator[None]:
+    """Keep a checkpoint folder, if there is one, to this command, and say what a stop leaves in it.
+
+    A `StorageError` if another command has it in hand, or it cannot be made.
+    """
+    from mercer.atomic import locked
+    from mercer.data.files import printable
+
+    if folder is None:
+        with stoppable(None):
+            yield
+        return
+    name, is_new = printable(str(folder)), not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{name}: cannot make the folder: {error.strerror}") from error
+    try:
+        with stoppable(folder), locked(folder):
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # something was kept in it
+                folder.rmdir()
 
 
 def fail(error: BaseException, *, is_debug: bool) -> int:

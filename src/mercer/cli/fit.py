@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer.baselines.peers import peers_of
+from mercer.cli.exits import kept_to_this
 from mercer.cli.fitting import (
     LARGE,
     FitOptions,
@@ -26,7 +27,7 @@ from mercer.cli.fitting import (
 )
 from mercer.cli.options import TableOptions
 from mercer.cli.out_of_core import StoredTraining, check_engine, fit_stored, open_training
-from mercer.cli.outputs import check_outputs, kept_to_this, typed_words
+from mercer.cli.outputs import check_outputs, typed_words
 from mercer.cli.saving import (
     as_json,
     audit_step,

@@ -17,7 +17,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -27,8 +27,6 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.atomic import locked
-from mercer.cli.exits import stoppable
 from mercer.data.arrow import need_pyarrow
 from mercer.data.files import printable
 from mercer.data.row_writer import CsvWriter, RowWriter, writing_rows
@@ -136,30 +134,6 @@ def records(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:
 
 #: What a command keeps in ``--checkpoint DIR``.
 _OF_CHECKPOINT = ("run.json", "fit", "folds")
-
-
-@contextmanager
-def kept_to_this(folder: Path | None) -> Iterator[None]:
-    """Keep a checkpoint folder, if there is one, to this command, and say what a stop leaves in it.
-
-    A `StorageError` if another command has it in hand, or it cannot be made.
-    """
-    if folder is None:
-        with stoppable(None):
-            yield
-        return
-    name, is_new = printable(str(folder)), not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"{name}: cannot make the folder: {error.strerror}") from error
-    try:
-        with stoppable(folder), locked(folder):
-            yield
-    finally:
-        if is_new:
-            with suppress(OSError):  # something was kept in it
-                folder.rmdir()
 
 
 @dataclass(frozen=True)

@@ -43,10 +43,7 @@ def is_frame(X: Any) -> bool:
 
 def needs_encoding(frame: Frame) -> bool:
     """Whether not all columns are numbers, or cells are missing."""
-    kinds = {column.kind for column in frame.columns}
-    return not kinds <= {"number", "boolean"} or any(
-        column.is_missing.any() for column in frame.columns
-    )
+    return any(c.kind not in ("number", "boolean") or c.is_missing.any() for c in frame.columns)
 
 
 def frame_of(
@@ -218,7 +215,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Warns
     -----
     DataWarning
-        In `transform`, of text that was not there in `fit`: it is one more level.
+        In `transform`, of text that was not in `fit`: one more level, (1 - sqrt(1 + K)) / K in K
+        columns, as far from the others as they are from one another.
 
     Examples
     --------
