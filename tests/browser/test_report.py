@@ -302,7 +302,7 @@ def test_the_button_copies_the_command(browser, html, save):
     page.goto(save(html).as_uri())
     button = page.locator(".command button")
     button.click()
-    page.wait_for_function("document.querySelector('.command button').textContent !== 'Copy'")
+    page.wait_for_function("() => document.querySelector('.command button').textContent !== 'Copy'")
     if button.inner_text() == "Copied":
         assert page.evaluate("navigator.clipboard.readText()") == provenance().command
     else:

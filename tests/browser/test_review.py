@@ -122,6 +122,6 @@ def test_a_page_whose_server_has_ended_says_so(
     (thread,) = (each for each in threading.enumerate() if each.name == "the server of the page")
     thread.join()
     page.keyboard.press("k")
-    page.wait_for_function("document.querySelector('#problem').innerText !== ''")
+    page.wait_for_function("() => document.querySelector('#problem').innerText !== ''")
     assert "in the journal" in page.inner_text("#problem")
     assert len(journal.read_text().splitlines()) == 1
