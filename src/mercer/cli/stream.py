@@ -363,9 +363,10 @@ def _begin(
 ) -> tuple[_Loop, list[Line]]:
     """Wait for the first line, and put together what answers the others."""
     reporter = Reporter(tell, lines.name, options.is_strict)
+    fills_gaps = (plan.encoder or plan).missing in ("impute", "indicator")
     wanted = Wanted(
         lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0,
-        texts, fills_gaps=(plan.encoder or plan).missing in ("impute", "indicator"),
+        texts, fills_gaps=fills_gaps,
         null_values=plan.encoder.null_values if plan.encoder else null_words(options.null_values),
         fitted_id=plan.id_column,
     )  # fmt: skip
@@ -382,7 +383,7 @@ def _begin(
         plan.predictor.is_text = True
     stream: RowStream | SeriesStream = RowStream(learner, plan.state)
     if plan.n_lags:
-        stream = SeriesStream(learner, plan.n_lags, plan.horizon, plan.state)
+        stream = SeriesStream(learner, plan.n_lags, plan.horizon, plan.state, fills_gaps=fills_gaps)
     keeper = Keeper(options.save, options.save_every, plan, learner, stream.state)
     output, facts = Output(stopping), Facts(learner)
     return _Loop(lines, parser, stream, output, keeper, panel, facts, stopping), first

@@ -367,6 +367,12 @@ def _found(row: Row, earlier: Kept | None) -> Kept:
 
 # A stream that is a series: a row's target is predicted from earlier targets.
 
+_BREAKS = (
+    "a target is missing: rows that would need it are neither learned nor predicted (--missing "
+    "impute: what was foretold takes its place)"
+)
+_FILLS_GAP = "a target is missing: what was foretold of it takes its place among the earlier values"
+
 
 def lag_names(target: str, n_lags: int, horizon: int) -> tuple[str, ...]:
     """Name the inputs that are earlier targets, by their distance from the one predicted.
@@ -393,13 +399,15 @@ class SeriesStream:
 
     A row is met in three steps: what was foretold of it is scored; it is learned, with the inputs
     that were known ``horizon`` rows ago; the row so many rows ahead is foretold. A value that is
-    missing breaks the series: rows that would need it are neither learned nor predicted.
+    missing breaks the series: rows that would need it are neither learned nor predicted. With
+    ``fills_gaps`` what was foretold of it takes its place there, before that the last value.
     """
 
     def __init__(
-        self, learner: Learner, n_lags: int, horizon: int, state: StreamState | None = None
-    ) -> None:
-        self._learner = learner
+        self, learner: Learner, n_lags: int, horizon: int, state: StreamState | None = None, *,
+        fills_gaps: bool = False,
+    ) -> None:  # fmt: skip
+        self._learner, self._fills_gaps = learner, fills_gaps
         self._n_lags, self._horizon = n_lags, horizon
         self._past: deque[Any] = deque(maxlen=n_lags)  # targets, None where one is missing
         self._waiting: deque[_Origin] = deque(maxlen=horizon)
@@ -454,9 +462,7 @@ class SeriesStream:
             self._advance(None, None)
             return answer
         if target is None:
-            learner.reporter.once(
-                "a target is missing: rows that would need it are neither learned nor predicted"
-            )
+            learner.reporter.once(_FILLS_GAP if self._fills_gaps else _BREAKS)
         said = self._advance(row, target)
         tally.last_row = row.number
         unknown = Prediction(learner.predictor.unknown)
@@ -494,6 +500,8 @@ class SeriesStream:
         said = origin.foretold
         if said is not None and target is not None:
             said = said.scored(target)
+        if target is None and self._fills_gaps:
+            target = said.fields["prediction"] if said else next(iter(self._past), None)
         self._past.appendleft(target)
         lags = tuple(value for value in self._past if value is not None)
         if row is None or len(lags) < self._n_lags:

@@ -230,14 +230,13 @@ def fit_code(
     present = column.values[~column.is_missing]
     if written is not None and written.kind == "date":
         origin = float(np.floor(present.min()))
-        varied = tuple(
-            part for part in DATE_PARTS if np.ptp(_date_part(present, part, origin)) > 0.0
-        )
+        parts = [part for part in DATE_PARTS if part != "weekday" or written.order != "month"]
+        varied = tuple(part for part in parts if np.ptp(_date_part(present, part, origin)) > 0.0)
         fill = _median(present, counts) if has_fill else None
-        parts = varied or ("days",)
         return ColumnCode(
-            column.name, "date", fill=fill, written=written, parts=parts, origin=origin
-        )
+            column.name, "date", fill=fill, written=written, parts=varied or ("days",),
+            origin=origin,
+        )  # fmt: skip
     if column.kind == "boolean":
         fill = float(np.average(present, weights=counts) > 0.5) if has_fill else None
         return ColumnCode(column.name, "boolean", fill=fill)

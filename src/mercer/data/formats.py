@@ -1,8 +1,9 @@
 """How numbers and dates are written in a column of text: found once, remembered, applied again.
 
 Numbers may have a sign for percent or money, separators between thousands and negative ones in
-parentheses; dates may be ISO 8601, or year, month and day in a stated order. What a cell means is
-decided by its whole column; where the column leaves two readings open, it is refused.
+parentheses; dates may be ISO 8601, have the month by its English name, or be year, month and day in
+a stated order. What a cell means is decided by its whole column; where the column leaves two
+readings open, it is refused.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ _SPACES = " \u00a0\u202f\u2009'\u2019"
 _CONVENTIONS = {"english": (",", "."), "european": (".", ","), "space": (" ", "."),
                 "space european": (" ", ",")}  # fmt: skip
 _ORDERS = {"iso": "ISO 8601", "ymd": "year/month/day", "dmy": "day/month/year",
-           "mdy": "month/day/year"}  # fmt: skip
+           "mdy": "month/day/year", "named": "months by name", "month": "year-month"}  # fmt: skip
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+           "october", "november", "december")  # fmt: skip
 _SHAPE = re.compile(
     rf"(?P<open>\()?(?P<sign>[-+\u2212])?(?P<left>{_ANY_MONEY})?(?P<gap>[ \u00a0\u202f])?"
     r"(?P<inner>[-+\u2212(])?"
@@ -44,9 +47,16 @@ _SHAPE = re.compile(
     rf"(?P<inner_end>\))?[ \u00a0\u202f]?(?P<right>%|{_ANY_MONEY})?(?P<close>\))?"
 )
 _DATE = re.compile(
-    r"(\d{1,4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?)?"
+    r"(?i)(\d{1,4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})"
+    r"(?:,?[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AP])M)?)?"
 )
-_SHORT_YEAR = re.compile(r"\d{1,2}/\d{1,2}/\d{2}")
+_NAMED = re.compile(
+    r"(?i)(?:(\d{1,2})([ /.-])([a-z]{3,9})\2|([a-z]{3,9})\.? (\d{1,2}),? )(\d{4}(?!\d).*)"
+)
+_MONTH = re.compile(r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])", re.ASCII)
+_SHORT_YEAR = re.compile(
+    rf"(?i)\d{{1,2}}(/\d{{1,2}}/|([ -])({'|'.join(name[:3] for name in _MONTHS)})\2)\d{{2}}"
+)
 
 
 class FormatError(ValueError):
@@ -66,7 +76,8 @@ class CellFormat:
     #: Thousands and decimals: "english" 1,234.5, "european" 1.234,5, "space" 1 234.5 or "space
     #: european" 1 234,5.
     convention: str = "english"
-    order: str = ""  # "iso", "ymd", "dmy" or "mdy"; ISO dates are understood in any case
+    #: One of `_ORDERS`; ISO dates and those with the month by name are understood in any case.
+    order: str = ""
     has_zone: bool = False  # each date has a time zone, and is turned into UTC
     has_parentheses: bool = False  # some numbers of training were in parentheses: negative ones
 
@@ -158,8 +169,8 @@ class CellFormat:
         return None if parts is None or parts.unit != self.unit else parts.value(self.convention)
 
     def _date(self, text: str) -> float | None:
-        moment = _iso(text)
-        if moment is None and self.order != "iso":
+        moment = _iso(f"{text}-01" if self.order == "month" else text) or _clear(text)
+        if moment is None and len(self.order) == 3:
             moment = _ordered(text, self.order)
         if moment is None or (moment.tzinfo is not None) != self.has_zone:
             return None
@@ -368,8 +379,10 @@ def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellForma
     cells are numbers, or dates, and one is not, or where they may be read in two ways.
     """
     counts = Counter(text for text in texts if text is not None)
+    if counts and all(map(_MONTH.fullmatch, counts)):
+        return CellFormat("date", order="month")
     n_cells = counts.total()
-    moments = {text: moment for text in counts if (moment := _iso(text)) is not None}
+    moments = {text: moment for text in counts if (moment := _clear(text)) is not None}
     others = {text: found for text in counts if (found := _fields(text)) is not None}
     others = {text: found for text, found in others.items() if text not in moments}
     n_dates = sum(counts[text] for text in (*moments, *others))
@@ -391,7 +404,7 @@ def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellForma
             "all dates as 2024-12-31",
         )
     if moments:
-        return _iso_format(moments)
+        return _clear_format(moments)
     ordered = CellFormat("date", order=_order(others, dates))
     for cell in others:
         if _ordered(cell, ordered.order) is None:
@@ -401,7 +414,7 @@ def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellForma
     return ordered
 
 
-def _iso_format(moments: dict[str, datetime]) -> CellFormat:
+def _clear_format(moments: dict[str, datetime]) -> CellFormat:
     first, moment = next(iter(moments.items()))
     has_zone = moment.tzinfo is not None
     for cell, other in moments.items():
@@ -411,7 +424,8 @@ def _iso_format(moments: dict[str, datetime]) -> CellFormat:
                 f"{quoted(cell)} and {quoted(first)}: one has a time zone, the other has none; "
                 "write all with or all without",
             )
-    return CellFormat("date", order="iso", has_zone=has_zone)
+    order = "iso" if any(map(_iso, moments)) else "named"
+    return CellFormat("date", order=order, has_zone=has_zone)
 
 
 def _order(cells: dict[str, tuple[str, ...]], dates: Dates) -> str:
@@ -443,8 +457,17 @@ def _order(cells: dict[str, tuple[str, ...]], dates: Dates) -> str:
     contrary = {"auto": None, "dayfirst": month_first, "monthfirst": day_first}[dates]
     if contrary is not None:
         raise FormatError(contrary, f"{quoted(contrary)} is no date with --dates {dates}")
-    is_day_first = day_first is not None or dates == "dayfirst"
-    return "dmy" if is_day_first else "mdy"
+    return "dmy" if day_first is not None or dates == "dayfirst" else "mdy"
+
+
+def _clear(text: str) -> datetime | None:
+    """Read a date that can be read in one way only: ISO, or with the English name of a month."""
+    found = _NAMED.fullmatch(text)
+    if found is None:
+        return _iso(text)
+    word, day = (found[3] or found[4]).lower(), found[1] or found[5]
+    month = next((k for k, name in enumerate(_MONTHS, 1) if name.startswith(word)), 0)
+    return _ordered(f"{day}/{month}/{found[6]}", "dmy")
 
 
 def _iso(text: str) -> datetime | None:
@@ -462,9 +485,11 @@ def _fields(text: str) -> tuple[str, ...] | None:
     found = _DATE.fullmatch(text)
     if found is None or (len(found[1]) == 4) == (len(found[4]) == 4):
         return None
-    if len(found[1]) == 3:
+    hour, half = int(found[5] or 0), (found[8] or "").lower()
+    if len(found[1]) == 3 or (half and not 1 <= hour <= 12):
         return None
-    return found[1], found[3], found[4], found[5] or "0", found[6] or "0", found[7] or "0"
+    hour = hour % 12 + 12 * (half == "p") if half else hour
+    return found[1], found[3], found[4], str(hour), found[6] or "0", found[7] or "0"
 
 
 def _ordered(text: str, order: str) -> datetime | None:

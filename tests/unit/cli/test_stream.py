@@ -316,6 +316,38 @@ def test_a_gap_in_a_series_is_not_learned_from(stream, series: Path) -> None:
     assert err.count("a target is missing") == 1
 
 
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_a_gap_in_a_series_is_filled_in_by_what_was_foretold(
+    stream, series: Path, horizon: int
+) -> None:
+    """In the warm-up, before anything is foretold, by the last value."""
+    lines = series.read_text().splitlines(keepends=True)
+    lines[8] = lines[70] = lines[71] = "NA\n"
+    lines[90] = "x\n"
+    words = ["--lags", 2, "--horizon", horizon, "--missing", "impute"]
+    code, answers, err = stream("".join(lines), *COMMON, *words)
+    assert code == 0, err
+    assert err.count("takes its place among the earlier values") == 1
+    assert [a["row"] for a in answers if "ahead" not in a] == [90]
+
+    said = [a for a in answers[W + horizon + 2 :] if "ahead" in a]
+    assert all(a["ahead"]["prediction"] is not None for a in said)
+    past = [a.get("target") for a in answers]
+    past[7] = past[6]
+    for k in (69, 70, 89):
+        past[k] = answers[k - horizon]["ahead"]["prediction"]
+    X, _ = lagged(np.array(past), 2, horizon)
+    first = horizon + 1
+    known = [t for t in range(first, len(past)) if t not in (7, 69, 70, 89, 89 + horizon)]
+    X, y = X[np.array(known) - first], np.array(past)[known]
+    model = LineRegressor().partial_fit(X[:W], y[:W])
+    for x, value in zip(X[W:], y[W:], strict=True):
+        model.predictive(x[np.newaxis])  # from the first one on the scales are known
+        model.partial_fit(x[np.newaxis], [value])
+    law = model.predictive(np.array(past[:-3:-1])[np.newaxis])
+    assert answers[-1]["ahead"]["prediction"] == pytest.approx(law.mean[0], rel=1e-9)
+
+
 def test_a_series_with_other_columns(stream, rows: Path) -> None:
     code, answers, err = stream(rows, *COMMON, "--lags", "2", "--drop", "name")
     assert code == 0, err

@@ -64,6 +64,8 @@ def test_numbers(texts: list[str], expected: list[float]) -> None:
         ["555 123 456", "555 123 457"],  # phone numbers
         ["192.168.100.200", "10.0.0.1"],
         ["1-2", "3-5"],
+        ["12-mars-2024", "Room 12, 2024"],
+        ["1/31/2024 13:05 PM"],
         ["1.2.24", "1.2.10"],
         ["12%", "none", "some", "all"],
         [None, None],
@@ -127,18 +129,21 @@ def test_what_was_written_comes_back(
     moments=st.lists(
         st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 30)), min_size=1, max_size=5
     ),
-    order=st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d"]),
-    has_time=st.booleans(),
+    order=st.sampled_from(
+        [
+            *("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d"),
+            *("%d-%b-%Y", "%d %B %Y", "%b %d %Y", "%B %d, %Y"),
+        ]
+    ),
+    time=st.sampled_from(["", " %H:%M:%S", " %I:%M:%S %p", ", %I:%M:%S%p"]),
 )
-def test_a_date_that_was_written_comes_back(
-    moments: list[datetime], order: str, has_time: bool
-) -> None:
+def test_a_date_that_was_written_comes_back(moments: list[datetime], order: str, time: str) -> None:
     moments = [*moments, datetime(2024, 10, 31)]  # says which is the day
-    if not has_time:
+    if not time:
         moments = [m.replace(hour=0, minute=0, second=0) for m in moments]
     moments = [m.replace(microsecond=0) for m in moments]
     # strftime writes years below 1000 without zeros on some systems; these begin at 1000.
-    texts = [m.strftime(order + " %H:%M:%S" * has_time) for m in moments]
+    texts = [m.strftime(order + time) for m in moments]
     epoch = datetime(1970, 1, 1)
     expected = [(m - epoch) / timedelta(days=1) for m in moments]
     np.testing.assert_allclose(values(*texts), expected, rtol=0, atol=1e-8)
@@ -160,6 +165,16 @@ def test_day_and_month() -> None:
     assert refused("31/12/2024", "30/12/2024", "soon")[0] == "soon"
     assert refused("31/12/2024", "2024-12-30", "29/12/2024")[0] == "31/12/2024"
     assert "two digits" in refused("31/12/24", "01/01/25")[1]
+    assert "two digits" in refused("31-Dec-24", "01-jan-25")[1]
+    assert values("1-Feb-2024", "30 Sept 2023", "Feb. 1, 2024")[0] == day
+
+
+def test_months_are_dates_if_all_cells_are() -> None:
+    first = (datetime(1949, 12, 1) - datetime(1970, 1, 1)).days
+    assert values("1949-12", "1950-01") == [first, first + 31]
+    assert find_format(["1949-12", "1950-13"]) is None
+    with pytest.raises(ValueError, match="is not a date \\(year-month\\)"):
+        CellFormat("date", order="month").read("1950-13")
 
 
 def test_time_zones() -> None:
