@@ -539,14 +539,10 @@ class SequentialKernelClassifier(StreamClassifier):
 
         return class_parts_of(self)
 
-    @classmethod
-    def _from_parts(cls, parts: ModelParts) -> SequentialKernelClassifier:
+    def _restore(self, parts: ModelParts) -> None:
         from mercer.basis.saved import restore_classes
 
-        model = cls(**parts.params)
-        model._check_arguments()
-        restore_classes(parts, model)
-        return model
+        restore_classes(parts, self)
 
     def _check_arguments(self) -> None:
         check_count("n_buffered", self.n_buffered, 1)

@@ -273,14 +273,10 @@ class SequentialKernelRegressor(StreamRegressor):
 
         return parts_of(self)
 
-    @classmethod
-    def _from_parts(cls, parts: ModelParts) -> SequentialKernelRegressor:
+    def _restore(self, parts: ModelParts) -> None:
         from mercer.basis.saved import restore
 
-        model = cls(**parts.params)
-        model._check_arguments()
-        restore(parts, model)
-        return model
+        restore(parts, self)
 
     def _check_arguments(self) -> None:
         if self.input_scalings != "auto":

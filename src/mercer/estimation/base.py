@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from mercer.errors import ConvergenceWarning, DataError, UsageError, rows_without_names, warn_user
-from mercer.estimation.model_file import ModelParts, require, write_model
+from mercer.estimation.model_file import FromFile, ModelParts, require, write_model
 from mercer.estimation.run import AnyEstimator, check_count
 from mercer.random import entropy_of, stream
 
@@ -69,7 +69,7 @@ _LEAST_BACKGROUND = 10
 _POOL_DRAWS, _POOL_ROWS = 1000, 256
 
 
-class KernelEstimator(AnyEstimator):
+class KernelEstimator(FromFile, AnyEstimator):
     """Base of the estimators; a subclass adds its arguments, ``fit`` and the parts of its file.
 
     Parameters

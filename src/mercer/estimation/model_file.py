@@ -87,6 +87,21 @@ class Savable(Protocol):
     def _to_parts(self) -> ModelParts: ...
 
 
+class FromFile:
+    """An estimator that is made of its arguments in a file, and of what `_restore` puts in."""
+
+    @classmethod
+    def _from_parts(cls, parts: ModelParts) -> Any:
+        model: Any = cls(**cls._arguments(parts))
+        model._check_arguments()
+        model._restore(parts)
+        return model
+
+    @staticmethod
+    def _arguments(parts: ModelParts) -> Mapping[str, Any]:
+        return parts.params
+
+
 @dataclass(frozen=True)
 class TableModel:
     """What the command line keeps beside the estimator: how a table becomes its inputs."""

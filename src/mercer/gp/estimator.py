@@ -500,18 +500,14 @@ class GPClassifier(LabelPredictions, GPEstimator):
     def _to_parts(self) -> ModelParts:
         return parts_of(self, self._X, self._task_.codes)
 
-    @classmethod
-    def _from_parts(cls, parts: ModelParts) -> GPClassifier:
-        model = cls(**parts.params)
-        model._check_arguments()
+    def _restore(self, parts: ModelParts) -> None:
         common, X, codes, fits = restore_rows(parts)
-        common.put_into(model)
-        task = model._task(X, codes)
+        common.put_into(self)
+        task = self._task(X, codes)
         for each in fits:
             task.of(each.kernel).check(each.fitted.draws)
-        model._sources_of_columns = restore_sources(parts, X.shape[1]) or None
-        model._set_fitted(task, fits, restore_evidence(parts))
-        return model
+        self._sources_of_columns = restore_sources(parts, X.shape[1]) or None
+        self._set_fitted(task, fits, restore_evidence(parts))
 
     def _check_arguments(self) -> None:
         check_choice("predictive_mean", self.predictive_mean, ("corrected", "mode"))

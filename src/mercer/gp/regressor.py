@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -617,21 +617,21 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
                 parts.arrays[f"inducing/{i}/scale"] = functions.scales
         return parts
 
-    @classmethod
-    def _from_parts(cls, parts: ModelParts) -> GPRegressor:
+    @staticmethod
+    def _arguments(parts: ModelParts) -> Mapping[str, Any]:
         given = {"noise_std": parts.arrays["noise_std"]} if "noise_std" in parts.arrays else {}
-        model = cls(**{**parts.params, **given})
-        model._check_arguments()
+        return {**parts.params, **given}
+
+    def _restore(self, parts: ModelParts) -> None:
         common, X, y, noise, fits, target, intercept = restore(parts)
-        common.put_into(model)
+        common.put_into(self)
         evidence, induced = restore_evidence(parts), None
         if "inducing/rows" in parts.arrays:
             induced = restore_induced(functions_of(fits, X, intercept, noise), parts.arrays)
-        model._sources_of_columns = restore_sources(parts, X.shape[1]) or None
-        model._set_fitted(X, y, noise, target, intercept, fits, evidence, induced)
-        if model._is_contaminated:
-            model._restore_errors(parts)
-        return model
+        self._sources_of_columns = restore_sources(parts, X.shape[1]) or None
+        self._set_fitted(X, y, noise, target, intercept, fits, evidence, induced)
+        if self._is_contaminated:
+            self._restore_errors(parts)
 
     def _check_arguments(self) -> None:
         check_choice("noise", self.noise, ("normal", "contaminated"))

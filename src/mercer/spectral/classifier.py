@@ -253,14 +253,10 @@ class BaNKClassifier(FunctionClassifier):
 
         return parts_of(self, arrays={"class_order": self._order})
 
-    @classmethod
-    def _from_parts(cls, parts: ModelParts) -> BaNKClassifier:
+    def _restore(self, parts: ModelParts) -> None:
         from mercer.spectral.saved import restore_classes
 
-        model = cls(**parts.params)
-        model._check_arguments()
-        model._put(restore_classes(parts, model))
-        return model
+        self._put(restore_classes(parts, self))
 
     def _check_arguments(self) -> None:
         check_arguments(self)

@@ -344,17 +344,13 @@ class BaNKRegressor(FunctionRegressor):
             self._put_errors(parts)
         return parts
 
-    @classmethod
-    def _from_parts(cls, parts: ModelParts) -> BaNKRegressor:
+    def _restore(self, parts: ModelParts) -> None:
         from mercer.spectral.saved import restore
 
-        model = cls(**parts.params)
-        model._check_arguments()
-        model._put(restore(parts, model))
-        model.output_names_ = tuple(parts.fields.get("outputs", ()))
-        if model._is_contaminated:
-            model._restore_errors(parts)
-        return model
+        self._put(restore(parts, self))
+        self.output_names_ = tuple(parts.fields.get("outputs", ()))
+        if self._is_contaminated:
+            self._restore_errors(parts)
 
     def _check_arguments(self) -> None:
         check_arguments(self)

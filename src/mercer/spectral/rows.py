@@ -462,44 +462,42 @@ class Room:
         return self._kept
 
 
+@dataclass(eq=False)
 class _WeightedSums:
     """The products of all functions, a sum each: see `weighted_products`."""
 
-    def __init__(
-        self,
-        proposed: Array,
-        frequencies: Array,
-        coef: Array,
-        weigh_of: WeighOf,
-        tasks: Tasks,
-        known_at: Array | None,
-    ) -> None:
-        self._proposed, self._frequencies, self._coef = proposed, frequencies, coef
-        self._weigh_of, self._tasks, self._known_at = weigh_of, tasks, known_at
+    proposed: Array
+    frequencies: Array
+    coef: Array
+    weigh_of: WeighOf
+    tasks: Tasks
+    known_at: Array | None
+
+    def __post_init__(self) -> None:
         self._room, self._other_room = Room(), Room()
-        self._sums = [PairwiseSum() for _ in coef]
+        self._sums = [PairwiseSum() for _ in self.coef]
 
     def begin_term(self, index: int) -> None:
         """Weigh the next rows as those of this block."""
-        self._weigh = self._weigh_of(index)
+        self._weigh = self.weigh_of(index)
 
     def add(self, X: Array, columns: Array) -> None:
         """Add a block: the last of the columns holds the targets."""
-        n_new, has_linear_part = 2 * len(self._proposed), len(columns) > 1
-        order = n_new + 2 * len(self._frequencies) + len(columns)
-        terms = [np.zeros((order, order), order="F") for _ in self._coef]
+        n_new, has_linear_part = 2 * len(self.proposed), len(columns) > 1
+        order = n_new + 2 * len(self.frequencies) + len(columns)
+        terms = [np.zeros((order, order), order="F") for _ in self.coef]
         for part, y in parts(X, columns[-1]):
             room, phase = self._room.of(order, len(part))
             if n_new:
-                fill_features(self._proposed, part, room[:n_new], phase[: len(self._proposed)])
-            own = phase[: len(self._frequencies)]
-            fill_design(has_linear_part, self._frequencies, part, room[n_new:-1], own)
+                fill_features(self.proposed, part, room[:n_new], phase[: len(self.proposed)])
+            own = phase[: len(self.frequencies)]
+            fill_design(has_linear_part, self.frequencies, part, room[n_new:-1], own)
             other = None
-            if self._known_at is not None:
-                other, _ = self._other_room.of(self._coef.shape[1], len(part))
-                fill_design(has_linear_part, self._known_at, part, other)
-            tasks = self._tasks(y, len(terms))
-            for term, coef, (is_in, targets) in zip(terms, self._coef, tasks, strict=True):
+            if self.known_at is not None:
+                other, _ = self._other_room.of(self.coef.shape[1], len(part))
+                fill_design(has_linear_part, self.known_at, part, other)
+            tasks = self.tasks(y, len(terms))
+            for term, coef, (is_in, targets) in zip(terms, self.coef, tasks, strict=True):
                 if len(targets):
                     chosen = room if is_in is None else room[:, is_in]
                     F = chosen[n_new:-1] if other is None else other
@@ -512,40 +510,24 @@ class _WeightedSums:
         return tuple(total.total() for total in self._sums)
 
 
-class _DeviceWeightedSums:
+@dataclass(eq=False)
+class _DeviceWeightedSums(_WeightedSums):
     """The sums of `_WeightedSums`, whose features and products a device computes."""
 
-    def __init__(
-        self,
-        proposed: Array,
-        frequencies: Array,
-        coef: Array,
-        weigh_of: WeighOf,
-        tasks: Tasks,
-        known_at: Array | None,
-        device: Device,
-    ) -> None:
-        self._n_new, self._frequencies = 2 * len(proposed), (proposed, frequencies)
-        self._coef, self._weigh_of, self._tasks = coef, weigh_of, tasks
-        self._known_at, self._device = known_at, device
-        self._sums = [PairwiseSum() for _ in coef]
-
-    def begin_term(self, index: int) -> None:
-        """Weigh the next rows as those of this block."""
-        self._weigh = self._weigh_of(index)
+    device: Device
 
     def add(self, X: Array, columns: Array) -> None:
         """Add a block: the last of the columns holds the targets."""
-        y, n_functions, device = columns[-1], len(self._coef), self._device
-        F = device.design(self._frequencies, X, columns[:-1])
-        known = F[:, self._n_new :]
-        if self._known_at is not None:
-            known = device.design((self._known_at,), X, columns[:-1])
-        f = device.get(known @ device.put(self._coef.T))
+        y, n_functions, device = columns[-1], len(self.coef), self.device
+        F = device.design((self.proposed, self.frequencies), X, columns[:-1])
+        known = F[:, 2 * len(self.proposed) :]
+        if self.known_at is not None:
+            known = device.design((self.known_at,), X, columns[:-1])
+        f = device.get(known @ device.put(self.coef.T))
         roots, weighed = np.zeros((2, n_functions, len(X)))
         # Variables are drawn in the order of `_WeightedSums`; rows of no function weigh nothing.
         for rows in slices(len(X)):
-            for k, (is_in, targets) in enumerate(self._tasks(y[rows], n_functions)):
+            for k, (is_in, targets) in enumerate(self.tasks(y[rows], n_functions)):
                 if len(targets):
                     own = slice(None) if is_in is None else is_in
                     weights, weighted = self._weigh(f[rows, k][own], targets)
@@ -557,7 +539,7 @@ class _DeviceWeightedSums:
 
     def sum(self) -> tuple[Array, ...]:
         """The sum of each function."""
-        return tuple(self._device.get(total.total()) for total in self._sums)
+        return tuple(map(self.device.get, super().sum()))
 
 
 # (functions (K, b), targets) of some rows -> what is to be added up: a number or an array.

@@ -29,10 +29,11 @@ from __future__ import annotations
 
 import math
 import time
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from joblib import delayed
@@ -181,6 +182,31 @@ class _Stack(KernelEstimator):
     @property
     def _leaves(self) -> str:
         return "scores"
+
+    @fitting()
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Fit the members, to all rows and to all but each fold, and weigh them.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+            Inputs: finite numbers.
+        y : array of shape (n,)
+            Labels of two or more classes, or targets: finite numbers.
+        groups : array of shape (n,), optional
+            Rows with the same entry, of one patient say, are held out together: no member is then
+            weighed by rows whose group it has learned from.
+        """
+        started = time.monotonic()
+        self._check_arguments()
+        self._forget()
+        self._fit(*self._coded(X, y), number_groups(groups), started)
+        self._warn_of_convergence()
+        return self
+
+    @abstractmethod
+    def _coded(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+        """Inputs, targets, and targets as scores need them."""
 
     def _fit(
         self, X: Array, y: NDArray[Any], codes: NDArray[Any], groups: Rows | None, started: float
@@ -457,15 +483,12 @@ class _Stack(KernelEstimator):
             params["models"] = ",".join(name.split("-")[0] for name in given)
         return ModelParts(params, values, arrays)
 
-    @classmethod
-    def _from_parts(cls, parts: ModelParts) -> Any:
-        model = cls(**parts.params)
-        model._check_arguments()
+    def _restore(self, parts: ModelParts) -> None:
         values, arrays = parts.fields, parts.arrays
         arrays = {"groups": np.arange(arrays["scores"].shape[-1]), **arrays}  # older files: none
         STACK_FIELDS.check(values, "fields", {})
         common = restore_common(parts)
-        common.put_into(model)
+        common.put_into(self)
         listed = values["members"]
         names = tuple(each["name"] for each in listed)
         require(common.draws.labels.get("weight") == names, "labels of weights")
@@ -478,17 +501,16 @@ class _Stack(KernelEstimator):
         }
         check_arrays(arrays, scores, {})
         members = {
-            each["name"]: model._member_from(each, i, arrays) for i, each in enumerate(listed)
+            each["name"]: self._member_from(each, i, arrays) for i, each in enumerate(listed)
         }
         if given := values.get("given"):  # not by name: as they are set
             made = (clone(m) if k in given else k.split("-")[0] for k, m in members.items())
-            model.models = list(made)
-        model.seconds_ = {each["name"]: float(each["seconds"]) for each in listed}
+            self.models = list(made)
+        self.seconds_ = {each["name"]: float(each["seconds"]) for each in listed}
         if values.get("noise_std") is not None:
-            model.noise_std_ = float(values["noise_std"])
-        model._prior_rows = float(values.get("prior_rows", len(names)))  # older files: one each
-        model._put(members, arrays["scores"], arrays["fold"], arrays["groups"])
-        return model
+            self.noise_std_ = float(values["noise_std"])
+        self._prior_rows = float(values.get("prior_rows", len(names)))  # older files: one each
+        self._put(members, arrays["scores"], arrays["fold"], arrays["groups"])
 
     def _member_from(self, listed: Mapping[str, Any], i: int, arrays: Arrays) -> Any:
         """Put one member together again; a ValueError where it does not fit the others."""
@@ -561,29 +583,11 @@ class MercerClassifier(_Stack, LabelPredictions):
 
     _task = CLASSIFICATION
 
-    @fitting()
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MercerClassifier:
-        """Fit the members, to all rows and to all but each fold, and weigh them.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n, d)
-            Inputs: finite numbers.
-        y : array of shape (n,)
-            Labels of two or more classes.
-        groups : array of shape (n,), optional
-            Rows with the same entry, of one patient say, are held out together: no member is then
-            weighed by rows whose group it has learned from.
-        """
-        started = time.monotonic()
-        self._check_arguments()
-        self._forget()
+    def _coded(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[Any], NDArray[Any]]:
         refuse_lost_order(self._given() or (), y)
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, codes = encode_classes(np.asarray(y))
-        self._fit(np.asarray(X), np.asarray(y), codes, number_groups(groups), started)
-        self._warn_of_convergence()
-        return self
+        return np.asarray(X), np.asarray(y), codes
 
     @by_partition
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -632,26 +636,14 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
 
     _task = REGRESSION
 
-    @fitting()
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MercerRegressor:
-        """Fit the members, to all rows and to all but each fold, and weigh them.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n, d)
-            Inputs: finite numbers.
-        y : array of shape (n,)
-            Targets: finite numbers.
-        groups : array of shape (n,), optional
-            As in `MercerClassifier.fit`.
-        """
-        started = time.monotonic()
-        self._check_arguments()
-        self._forget()
+    def _coded(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[Any], NDArray[Any]]:
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
-        X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
         scale_target(y)  # warns of a constant target, refuses one that is out of range
-        self._fit(X, y, y, number_groups(groups), started)
+        return np.asarray(X), y, y
+
+    def _fit(self, *given: Any) -> None:
+        super()._fit(*given)
         spreads = [
             (w, getattr(model, "noise_std_", getattr(model, "std_", None)))
             for w, model in self._mixed
@@ -659,8 +651,6 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
         known = [(w, std) for w, std in spreads if std is not None]
         if known:
             self.noise_std_ = float(sum(w * std for w, std in known) / sum(w for w, _ in known))
-        self._warn_of_convergence()
-        return self
 
     def _sample(self, Z: Array, n_draws: int, rng: np.random.Generator) -> Array:
         member = rng.choice(len(self._mixed), size=n_draws, p=[w for w, _ in self._mixed])
