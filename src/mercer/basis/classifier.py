@@ -30,6 +30,7 @@ from mercer.basis.learner import (
     check_size,
     fit_classes,
 )
+from mercer.basis.length_scales import MOST_LINEAR
 from mercer.basis.model import Array
 from mercer.basis.prediction import (
     RIVER_MISSING,
@@ -287,6 +288,9 @@ def predict_then_learn(
     return ClassPrequential(proba, prediction, log_density, n_centres, lower, upper)
 
 
+_NO_LINE = f"the mean is not linear in the inputs: more than {MOST_LINEAR} take long (linear_part)"
+
+
 def _one_forgetting(value: Any) -> float:
     several = checked_forgetting(value)
     if len(several) > 1:
@@ -313,9 +317,9 @@ class SequentialKernelClassifier(StreamClassifier):
         Weight of a row after the next, in [0.5, 1]: 1 forgets nothing, 0.99 remembers a hundred
         rows or so. Rows leave at the latest when so many others came that they weigh a thousandth;
         of several classes, others that a class learns.
-    linear_part : bool or int, default=True
+    linear_part : "auto", bool or int, default="auto"
         Whether the mean is linear in the inputs beside a constant, or in how many, the first ones;
-        1e5 scales out it stays level.
+        1e5 scales out it stays level. "auto": of up to 256 inputs.
     n_buffered : int, default=1024
         The most rows of a stream that are held: the posterior is that given these, each by its
         weight.
@@ -370,7 +374,7 @@ class SequentialKernelClassifier(StreamClassifier):
     max_candidates: int | None = None
     forgetting: float = 1.0
     centres_prior: str = "negative_binomial"
-    linear_part: bool | int = True
+    linear_part: bool | int | str = "auto"
     n_buffered: int = 1024
     resampling: str = "systematic"
     standardize: str | bool = "auto"
@@ -415,7 +419,8 @@ class SequentialKernelClassifier(StreamClassifier):
         self.classes_, labels = encode_classes(y)
         learner = self._new_learner()
         fitted = fit_classes(learner, X, labels, started, self)
-        self._put(fitted.learner, fitted.notes)
+        few = self.linear_part != "auto" or X.shape[1] <= MOST_LINEAR
+        self._put(fitted.learner, (*fitted.notes, *(() if few else (_NO_LINE,))))
         self._last_densities = list(fitted.log_density)
         self._warn_of_convergence()
         return self

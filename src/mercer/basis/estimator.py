@@ -62,7 +62,7 @@ class SequentialKernelRegressor(StreamRegressor):
         rows or so. Several are run side by side, and weighted by how well they predicted.
     variances : {"integrated", "sampled"}, default="integrated"
         "sampled": noise and coefficients' variance are carried by the particle, as in the paper.
-    linear_part : bool or int, default=False
+    linear_part : bool, int or "auto", default=False
         Whether the mean is linear in the inputs beside a constant, or in how many, the first ones;
         1e5 scales out it stays level.
     weighting : {"exact", "printed"}, default="exact"
@@ -129,7 +129,7 @@ class SequentialKernelRegressor(StreamRegressor):
     forgetting: Any = 1.0
     centres_prior: str = "negative_binomial"
     variances: str = "integrated"
-    linear_part: bool | int = False
+    linear_part: bool | int | str = False
     weighting: str = "exact"
     resampling: str = "systematic"
     move_fraction: float | str = "auto"

@@ -465,7 +465,7 @@ class ClassSettings:
     max_centres: int
     max_candidates: int
     centres_prior: str
-    linear_part: bool | int
+    linear_part: bool | int | str
     resampling: str
     n_buffered: int
     forgetting: float = 1.0

@@ -44,7 +44,7 @@ class LengthScaleGrid:
     lengthscales: Array  # (W,), in standardised units; falling
     scalings: Array  # (A, d), factors of the inputs
     kind: str  # one of `KINDS`
-    linear_part: bool | int  # whether the mean holds the inputs too; or how many, the first ones
+    linear_part: bool | int | str  # whether the mean holds the inputs too; see `n_linear`
     log_prior: Array | None = None  # (A,)
     n_shaping: int = 0  # first rows that shaped the scalings
     is_cut: bool = False  # whether a deadline ended the search for the scalings
@@ -202,8 +202,14 @@ class LengthScaleGrid:
         return np.concatenate([np.ones((len(X), 1)), _within(X[:, : self.n_mean - 1])], axis=1)
 
 
-def n_linear(linear_part: bool | int, d: int) -> int:
-    """Return how many of d inputs the mean is linear in."""
+#: Inputs that the mean is linear in by default: of more each row would take a tenth of a second.
+MOST_LINEAR = 256
+
+
+def n_linear(linear_part: bool | int | str, d: int) -> int:
+    """Return how many of d inputs the mean is linear in: "auto" all, if they are not too many."""
+    if linear_part == "auto":
+        return d if d <= MOST_LINEAR else 0
     is_flag = isinstance(linear_part, (bool, np.bool_))
     return d * int(linear_part) if is_flag else min(int(linear_part), d)
 

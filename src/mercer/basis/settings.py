@@ -148,7 +148,7 @@ class FilterSettings:
     max_candidates: int
     centres_prior: str
     variances: str
-    linear_part: bool | int
+    linear_part: bool | int | str
     resampling: str
     forgetting: tuple[float, ...]
     weighting: str = "exact"
@@ -251,7 +251,7 @@ def check_shared(model: Any) -> None:
     if isinstance(model.linear_part, numbers.Integral) and not isinstance(model.linear_part, bool):
         check_count("linear_part", model.linear_part, 1)
     else:
-        check_choice("linear_part", model.linear_part, (True, False))
+        check_choice("linear_part", model.linear_part, (True, False, "auto"))
     check_choice("resampling", model.resampling, tuple(SCHEMES))
     check_choice("standardize", model.standardize, METHODS)
     check_count("scale_rows", model.scale_rows, 1)

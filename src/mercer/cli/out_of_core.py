@@ -27,13 +27,7 @@ from mercer.cli.fitting import (
     parse_settings,
     provenance_of,
 )
-from mercer.cli.prediction import (
-    Predictor,
-    encoder_of,
-    find_id,
-    find_predictors,
-    ignored_words,
-)
+from mercer.cli.prediction import Predictor, encoder_of, find_id, find_predictors, ignored_words
 from mercer.cli.tables import UNSCORED, unknown_words, untold_words
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow

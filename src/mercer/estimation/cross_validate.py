@@ -175,7 +175,9 @@ def contender_of(
     full = for_folds(estimator)
     n_rows = min(len(fold.y_train) for fold in folds)
     n_classes = max(len(np.unique(fold.y_train)) for fold in folds)
-    few: int | None = _FEW_ROWS if isinstance(estimator, RegressorMixin) else _few_rows(n_classes)
+    few: int | None = _FEW_ROWS
+    if not isinstance(estimator, RegressorMixin):
+        few = max(_FEW_ROWS * 3 // max(n_classes, 3), 150)
     if few is not None and n_rows <= 1.5 * few:
         few = None
     sooner: list[Setting] = []
@@ -205,11 +207,6 @@ _FEW_ROWS = 500
 _COUNTS = ("n_draws", "n_warmup", "n_particles")
 # Of these a fit at the maximum takes its own.
 _OF_INFERENCE = ("inference", "integration", "n_leapfrog", "step_size")
-
-
-def _few_rows(n_classes: int) -> int:
-    """So many rows are fitted at the quickest setting: fewer where classes are many."""
-    return max(_FEW_ROWS * 3 // max(n_classes, 3), 150)
 
 
 def _words_of(estimator: Any) -> str:

@@ -36,6 +36,7 @@ from scipy.special import logsumexp
 from mercer.errors import NumericalError, UsageError
 from mercer.estimation.model_file import require
 from mercer.gp.candidates import (
+    MOST_WEIGHTS,
     Candidate,
     Terms,
     has_input_weights,
@@ -47,6 +48,7 @@ from mercer.gp.candidates import (
 from mercer.gp.fitting import FittedGP
 from mercer.gp.hyperparameters import (
     LARGEST_LOG,
+    MANY_INPUTS,
     NO_EVIDENCE,
     SEARCHING,
     HyperparameterTarget,
@@ -298,6 +300,8 @@ def _candidate(
     name = " + ".join(terms)
     try:
         model = task.model_of(name, rows)
+        if task.d > MANY_INPUTS and has_input_weights(terms) and len(terms) == 1:
+            starts = (*starts, *model.starts)  # from weights that are all alike few become large
         simpler = [each.log_likelihood for each in others if is_simpler(each.terms, terms)]
         for tolerance in (_FOLD_TOLERANCE, _TOLERANCE)[len(terms) == 1 :]:  # sums are mostly idle
             maximum = find_maximum(model, deadline=deadline, starts=starts, tolerance=tolerance)
@@ -477,6 +481,8 @@ def _say_left_out(
     candidates: tuple[Candidate, ...],
 ) -> Iterator[str]:
     """Name the nearest of the kernels left out and how far behind they are; count the others."""
+    if task.d > MOST_WEIGHTS:
+        yield f"no kernel with a weight for each of {task.d} inputs was compared, such as 'rbf'"
     names = [each.name for each in chosen]
     gaps: dict[str, float] = {}
     for several in (compared, candidates):  # on a few rows, and of some kernels on all

@@ -120,12 +120,15 @@ def _wide(n_inputs: int) -> dict[str, Moments]:
     """Mean and standard deviation of log parameters, by kind, on standardised inputs.
 
     The variance is wide where data speak (separable classes want e^4 to e^7). Weights lie within a
-    factor of 400 to either side, so that an input may say nothing; see `_OF_SEVERAL`. Periods are
-    about the spread of an input, frequencies about one wave in six of it.
+    factor of 400 to either side, so that an input may say nothing; see `_OF_SEVERAL`. From
+    `MANY_INPUTS` on they are smaller: of so many a few are large by chance, which sets all rows so
+    far apart that none tells of another. Periods are about the spread of an input, frequencies
+    about one wave in six of it.
     """
+    of_many = 2.0 * float(np.log(max(n_inputs / MANY_INPUTS, 1.0)))
     return {
         "variance": (1.0, 3.0),
-        "weight": (-1.0 - float(np.log(n_inputs)), 3.0),
+        "weight": (-1.0 - float(np.log(n_inputs)) - of_many, 3.0),
         "shape": (0.0, 2.0),
         "period": (0.0, 1.5),
         "frequency": (-1.0, 1.5),
@@ -134,6 +137,8 @@ def _wide(n_inputs: int) -> dict[str, Moments]:
     }
 
 
+#: From here on weights are smaller before the data, and searched for from several starts.
+MANY_INPUTS = 30
 # Standard deviation of the log weights of several classes, of which 75 to 100 rows say less.
 _OF_SEVERAL = 2.0
 _KINDS = tuple(_wide(1))

@@ -339,7 +339,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         not with ``n_inducing``, weights of rows, or "map".
     prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs and targets. "wide": log variance ~
-        N(1, 3^2), log weights ~ N(-1 - log d, 3^2), log variance of the noise ~ N(-3, 3^2).
+        N(1, 3^2), log weights as for `GPClassifier`, log variance of the noise ~ N(-3, 3^2).
         The intercept is N(0, 1), targets being centred by their mean. "paper": N(-3, 3^2) for all
         log parameters, no intercept. A mapping of kinds to mean and standard deviation of the
         logarithm, such as ``{"weight": (-2.0, 3.0)}``, changes these kinds of "wide": variance,

@@ -165,10 +165,7 @@ _GIVEN: Final[dict[str, Callable[..., Given]]] = {
     "error_coverage": _of_held(
         CLASSIFICATION, lambda held: ((error_coverage_curve(held.y_index, held.proba),), {})
     ),
-    "evidence_curve": lambda model: (
-        (model.evidence_curve_,),
-        {"noise_rate": model.noise_rate_},
-    ),
+    "evidence_curve": lambda model: ((model.evidence_curve_,), {"noise_rate": model.noise_rate_}),
     "importance": _importance,
     "interval_coverage": _of_held(REGRESSION, lambda held: ((interval_coverage(held.pit),), {})),
     "label_errors": lambda model: ((model.label_error_proba_,), {}),

@@ -294,17 +294,13 @@ def _gain_words(
         return f"{words}: there is no error to avoid."
     if half > whole:
         return f"{words}: its certainty does not tell where it errs."
-    words += f" (those with a probability of at least {percent(_floor(bound))})"
+    least = math.floor(1000 * bound) / 1000  # "at least 100 %" would be of none but 1
+    words += f" (those with a probability of at least {percent(least)})"
     # The surer half against the other one, both binomial at the common rate.
     n_other = max(len(curve.error) - n_half, 1)
     other = (whole * len(curve.error) - half * n_half) / n_other
     spread = math.sqrt(whole * (1.0 - whole) * (1.0 / n_half + 1.0 / n_other)) * widening
     return f"{words}." if other - half > 2.0 * spread else f"{words}: a gap that may be chance."
-
-
-def _floor(share: float) -> float:
-    """Round a share down to a tenth of a per cent: "at least 100 %" would be of none but 1."""
-    return math.floor(1000 * share) / 1000
 
 
 def _coverage_table(curve: ErrorCoverage) -> NamedTable:

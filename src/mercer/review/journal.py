@@ -121,7 +121,7 @@ def open_journal(
                                 f"{names[found.row]} stands now; give the rows as they were"
                             )
                         decisions.append(found)
-                elif text and not _is_beginning(text):
+                elif text and not b'{"kind": "mercer review"'.startswith(text[:24]):
                     raise DataError(f"{name}: is no journal of a review; name another file")
                 stream.truncate(len(whole))
                 if not lines:
@@ -130,11 +130,6 @@ def open_journal(
                 yield Journal(path, stream, decisions)
         except OSError as error:
             raise StorageError(f"{name}: {error.strerror or error}") from error
-
-
-def _is_beginning(text: bytes) -> bool:
-    """Whether this is the beginning of a journal's first line, cut short."""
-    return b'{"kind": "mercer review"'.startswith(text[:24])
 
 
 def _line(fields: Mapping[str, Any]) -> bytes:

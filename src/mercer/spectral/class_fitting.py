@@ -26,7 +26,6 @@ from mercer.spectral.class_model import (
     CLASSES,
     ClassCodes,
     ClassLaw,
-    ClassState,
     ClassTuning,
     CountModel,
     Law,
@@ -175,18 +174,13 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         rows.n_rows,
         adaptation=adaptation,
         labels=Labels({}, (*_MONITORED, *settings.law.names)),
-        note_of=_note_of_start,
+        note_of=lambda state: _CUT_ASCENT if state.is_start_cut else "",
     )
     words = () if settings.law.is_firm else _words_of_trajectories(sampled.draws)
     notes = (*sampled.notes, *words)
     if found.is_cut:
         notes = (CUT_START, *notes)
     return FittedSpectral(found, sampled.draws, diagnostics, notes)
-
-
-def _note_of_start(state: ClassState) -> str:
-    """Say that the climb of a chain to its start was cut short, given the state it ended with."""
-    return _CUT_ASCENT if state.is_start_cut else ""
 
 
 def _seconds_of_ascent(options: RunOptions) -> float | None:

@@ -331,7 +331,8 @@ def complete(
     model = settings.model(rows.n_rows, rows.n_inputs, rows.n_outputs)
     X, y = rows.take(check)
     before = _functions(replace(model, n_rows=rows.n_rows - len(check)), tasks, grams, entropy)
-    whole = [gram + _gram_of(rows, task, X, y) for gram, task in zip(grams, tasks, strict=True)]
+    held = MemoryRows(X, y, rows.has_linear_part, rows.device)
+    whole = [gram + held.gram(task.frequencies) for gram, task in zip(grams, tasks, strict=True)]
     after = _functions(model, tasks, whole, entropy)
     note = _words(function_draws(draws), before, X, y, len(subset), rows.n_rows)
     return after, note
@@ -380,10 +381,6 @@ def _one_pass(rows: TrainingRows, deadline: float | None, tasks: list[_Task]) ->
     with one_blas_thread(), suppress(LateError):
         return rows.grams([task.frequencies for task in tasks], deadline)
     return None
-
-
-def _gram_of(rows: TrainingRows, task: _Task, X: Array, y: Array) -> Array:
-    return MemoryRows(X, y, rows.has_linear_part, rows.device).gram(task.frequencies)
 
 
 def _functions(

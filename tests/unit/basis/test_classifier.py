@@ -388,3 +388,11 @@ def test_rows_without_a_class_are_predicted_alike_one_by_one_and_together() -> N
         said = [model.prequential(X[i : i + size], y[i : i + size]) for i in range(50, 150, size)]
         found.append(np.concatenate([each.proba for each in said]))
     np.testing.assert_array_equal(*found)
+
+
+def test_of_many_inputs_the_mean_is_constant_and_that_is_said() -> None:
+    X = np.random.default_rng(0).standard_normal((20, 257))
+    y = (X[:, 0] > 0).astype(int)
+    model = tiny(linear_part="auto").fit(X, y)
+    assert "the mean is not linear" in " ".join(model.notes_)
+    assert not tiny(linear_part="auto").fit(X[:, :5], y).notes_

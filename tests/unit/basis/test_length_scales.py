@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from mercer.basis.length_scales import KINDS, LengthScaleGrid, widths_around
+from mercer.basis.length_scales import KINDS, LengthScaleGrid, n_linear, widths_around
 
 RNG = np.random.default_rng(4)
 X, Z = RNG.standard_normal((7, 3)), RNG.standard_normal((5, 3))
@@ -16,13 +16,14 @@ KERNELS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("linear_part", [False, True, np.True_, 2, 9])
+@pytest.mark.parametrize("linear_part", [False, True, np.True_, 2, 9, "auto"])
 @pytest.mark.parametrize("widths", [[2.0, 1.3, 0.7], [2.0, 2.0**0.5, 1.0]])
 def test_three_ways_to_the_same_design(kind: str, linear_part: bool | int, widths: list) -> None:
     grid = LengthScaleGrid(np.array(widths), SCALINGS, kind, linear_part)
     assert grid.is_halving == (kind == "rbf" and widths[2] == 1.0)
     m = grid.n_mean
-    assert m == {False: 1, True: 4, np.True_: 4, 2: 3, 9: 4}[linear_part]
+    assert (n_linear("auto", 256), n_linear("auto", 257)) == (256, 0)
+    assert m == {False: 1, True: 4, np.True_: 4, 2: 3, 9: 4, "auto": 4}[linear_part]
     rows = np.zeros((7, grid.n_levels, m + 5))
     for x, row in zip(X, rows, strict=True):
         grid.fill_row(x, grid.distances(x, Z, 5), 5, row)

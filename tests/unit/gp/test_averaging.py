@@ -322,6 +322,30 @@ def test_a_constant_column_and_one_row_a_class() -> None:
     assert np.isfinite(flat.predict(X[:, :1], return_std=True)).all()
 
 
+def three_of(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Normal rows, and whether the sum of their first three inputs is above 0."""
+    X = np.random.default_rng(0).standard_normal((n, d))
+    return X, (X[:, :3].sum(axis=1) > 0.0).astype(int)
+
+
+def test_three_of_many_inputs_are_found() -> None:
+    """Weights of 100 inputs that lie around 1 / d set all rows so far apart that none tells."""
+    X, y = three_of(600, 100)
+    own: dict[str, Any] = {"random_state": 0, "progress": False}
+    model = GPClassifier(**own).fit(X[:80], y[:80])
+    assert log_score(y[80:], model.predict_proba(X[80:])) < 0.5
+    assert set(model.kernel_weights_) & {"rbf", "matern52"}
+    far = GPClassifier(**own, kernel="rbf", prior={"weight": (-1.0 - np.log(100), 3.0)})
+    assert log_score(y[80:], far.fit(X[:80], y[:80]).predict_proba(X[80:])) > 0.6
+
+
+def test_a_table_of_hundreds_of_inputs_has_one_weight_for_all() -> None:
+    X, y = three_of(24, 301)
+    model = GPClassifier(inference="map", random_state=0).fit(X, y)
+    assert all("isotropic" in kernel for kernel in model.kernel_weights_)
+    assert "a weight for each of 301 inputs" in " ".join(model.notes_)
+
+
 def test_one_input_has_no_isotropic_kernel() -> None:
     X, y = smooth(40, 1)
     model = GPRegressor(kernel="auto", inference="map", random_state=0).fit(X, y)
