@@ -250,7 +250,7 @@ def compare_kernels(
         if candidate is not None:
             found[terms] = candidate
 
-    for terms, starts in plain_kernels(found, d):
+    for terms, starts in plain_kernels(found, len(rows), d):
         search(terms, starts)
     for terms, starts in kernels_of_categories(found, task.labels, task.sources):
         search(terms, starts)
@@ -481,7 +481,7 @@ def _say_left_out(
     candidates: tuple[Candidate, ...],
 ) -> Iterator[str]:
     """Name the nearest of the kernels left out and how far behind they are; count the others."""
-    if task.d > MOST_WEIGHTS:
+    if task.d > MOST_WEIGHTS and not any(has_input_weights(each.terms) for each in compared):
         yield f"no kernel with a weight for each of {task.d} inputs was compared, such as 'rbf'"
     names = [each.name for each in chosen]
     gaps: dict[str, float] = {}

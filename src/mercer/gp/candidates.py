@@ -2,10 +2,10 @@
 
 Kernels go from simple to rich, and a search begins at the maximum of a simpler one. Of any table:
 RBF and Matern 5/2, with one weight for all inputs, with one per input, the sum of both, each with a
-linear part; of more than `MOST_WEIGHTS` inputs none with one per input. Of a table with columns of
-text, with the better of the two families: categories that shift a function of the numbers (a sum),
-that each have a function of their own (a product), both, a shift from each category by itself, and
-a function of each number by itself.
+linear part; of large tables with hundreds of inputs none with one per input. Of a table with
+columns of text, with the better of the two families: categories that shift a function of the
+numbers (a sum), that each have a function of their own (a product), both, a shift from each
+category by itself, and a function of each number by itself.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Search = tuple[Terms, Sequence[Array]]  # what is searched for, and the starts; 
 
 _FAMILIES = ("rbf", "matern52")
 _LINEAR = "linear"
-#: Inputs that have a weight each: of more no sampler draws the weights in minutes.
-MOST_WEIGHTS = 300
+#: Inputs that have a weight each, whatever the rows; more have it where the table is small.
+MOST_WEIGHTS, _MOST_CELLS = 300, 100_000
 _MOST_TERMS = 8  # of sums with a term for each input or category
 
 
@@ -80,12 +80,12 @@ def rank(scores: Array) -> tuple[int, float]:
     return len(scores), float(scores.sum())
 
 
-def plain_kernels(found: Mapping[Terms, Candidate], d: int) -> Iterator[Search]:
-    """Kernels of all d inputs, each after those that it begins from are ``found``."""
+def plain_kernels(found: Mapping[Terms, Candidate], n: int, d: int) -> Iterator[Search]:
+    """Kernels of n rows of d inputs, each after those that it begins from are ``found``."""
     singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
     for term in singles:
         yield (term,), [each.maximum.point.position for each in found.values()][:1]
-    if 1 < d <= MOST_WEIGHTS:
+    if d > 1 and (d <= MOST_WEIGHTS or d * n <= _MOST_CELLS):
         for family in _FAMILIES:
             yield (family,), _starts(found, d, (isotropic(family),), _one_weight_each)
         for family in _FAMILIES:

@@ -279,6 +279,7 @@ _LEARNED = 0.5  # of these are those that a proposal is fitted to, and at least 
 # small beside the Monte Carlo error, and the cost of others is not. So they do with very few, where
 # rows are many: of two or three no bias was seen at 160 and 200 rows.
 _FEW_PARAMETERS, _FEWEST_PARAMETERS = 8, 3
+_MOST_PARAMETERS = 310  # of importance sampling, which is not to be trusted long before
 _FEW_ROWS = 150  # evaluations cost hardly anything
 _ROUND = 100  # evaluations, and at least four a parameter
 _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
@@ -318,6 +319,8 @@ class _Fit:
     def by_importance(self, maximum: Maximum) -> FittedGP:
         """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
         n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
+        if n_parameters > _MOST_PARAMETERS:
+            return self.instead(maximum, None)
         model, options, fewest, most = self.model, self.options, self._fewest, self._most
         size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
         is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
@@ -403,7 +406,9 @@ class _Fit:
 
         See `by_chains` for their length.
         """
-        said = "importance sampling found no mass around the maximum: drawn by chains (HMC)"
+        many = f"{maximum.point.position.size} hyperparameters are too many for"
+        why = many if maximum.point.position.size > _MOST_PARAMETERS else "no mass was found by"
+        said = f"{why} importance sampling: drawn by chains (HMC)"
         sampler = make_sampler("hmc", self.model, maximum, self.recorder)
         n_warmup = self.options.n_warmup
         if found is not None:

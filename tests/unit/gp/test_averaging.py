@@ -339,11 +339,22 @@ def test_three_of_many_inputs_are_found() -> None:
     assert log_score(y[80:], far.fit(X[:80], y[:80]).predict_proba(X[80:])) > 0.6
 
 
-def test_a_table_of_hundreds_of_inputs_has_one_weight_for_all() -> None:
+def test_a_large_table_of_hundreds_of_inputs_has_one_weight_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mercer.gp.candidates._MOST_CELLS", 5000)
     X, y = three_of(24, 301)
     model = GPClassifier(inference="map", random_state=0).fit(X, y)
     assert all("isotropic" in kernel for kernel in model.kernel_weights_)
     assert "a weight for each of 301 inputs" in " ".join(model.notes_)
+
+
+def test_hundreds_of_weights_are_drawn_by_chains() -> None:
+    X, y = three_of(24, 310)
+    with pytest.warns(MercerWarning):  # of few draws
+        model = GPRegressor(kernel="rbf", **SHORT).fit(X, y + X[:, 0])
+    assert "312 hyperparameters are too many for importance" in " ".join(model.notes_)
+    assert model.posterior_.n_chains == 2
 
 
 def test_one_input_has_no_isotropic_kernel() -> None:
