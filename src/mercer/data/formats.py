@@ -170,7 +170,7 @@ class CellFormat:
 
     def _date(self, text: str) -> float | None:
         moment = _iso(f"{text}-01" if self.order == "month" else text) or _clear(text)
-        if moment is None and len(self.order) == 3:
+        if moment is None and set(self.order) == set("ymd"):
             moment = _ordered(text, self.order)
         if moment is None or (moment.tzinfo is not None) != self.has_zone:
             return None

@@ -191,6 +191,9 @@ def test_new_cells_are_read_as_in_training_or_refused() -> None:
     for text in ("1.234", "$1.234", "€1,234.5", "n.d."):
         with pytest.raises(ValueError, match=r"is not a number written as '€1\.234,5'; correct"):
             euros.read(text)
+    for order in ("iso", "named", "month"):
+        with pytest.raises(ValueError, match="is not a date"):
+            CellFormat("date", order=order).read("31/12/2024")
     day_first = CellFormat("date", order="dmy")
     assert day_first.read("01/02/2024") == day_first.read("2024-02-01")
     for text in ("12/31/2024", "2024-02-01T00:00Z", "1"):
