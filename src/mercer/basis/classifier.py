@@ -30,7 +30,6 @@ from mercer.basis.learner import (
     check_size,
     fit_classes,
 )
-from mercer.basis.length_scales import MOST_LINEAR
 from mercer.basis.model import Array
 from mercer.basis.prediction import (
     RIVER_MISSING,
@@ -288,9 +287,6 @@ def predict_then_learn(
     return ClassPrequential(proba, prediction, log_density, n_centres, lower, upper)
 
 
-_NO_LINE = f"the mean is not linear in the inputs: more than {MOST_LINEAR} take long (linear_part)"
-
-
 def _one_forgetting(value: Any) -> float:
     several = checked_forgetting(value)
     if len(several) > 1:
@@ -419,8 +415,7 @@ class SequentialKernelClassifier(StreamClassifier):
         self.classes_, labels = encode_classes(y)
         learner = self._new_learner()
         fitted = fit_classes(learner, X, labels, started, self)
-        few = self.linear_part != "auto" or X.shape[1] <= MOST_LINEAR
-        self._put(fitted.learner, (*fitted.notes, *(() if few else (_NO_LINE,))))
+        self._put(fitted.learner, fitted.notes)
         self._last_densities = list(fitted.log_density)
         self._warn_of_convergence()
         return self

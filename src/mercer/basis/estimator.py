@@ -64,7 +64,7 @@ class SequentialKernelRegressor(StreamRegressor):
         "sampled": noise and coefficients' variance are carried by the particle, as in the paper.
     linear_part : bool, int or "auto", default=False
         Whether the mean is linear in the inputs beside a constant, or in how many, the first ones;
-        1e5 scales out it stays level.
+        1e5 scales out it stays level. "auto": of up to 256 inputs.
     weighting : {"exact", "printed"}, default="exact"
         "printed": Algorithm 1 as printed, whose weights are biased (`mercer.basis.filter`); for
         study, with sampled variances and without forgetting.

@@ -23,6 +23,7 @@ from mercer.basis.class_filter import (
 )
 from mercer.basis.ensemble import Ensemble, EnsembleState, Outlook, filter_law, mean_function
 from mercer.basis.length_scales import (
+    MOST_LINEAR,
     LengthScaleGrid,
     all_alike,
     chosen_lengthscales,
@@ -82,6 +83,7 @@ AnyRunning = TypeVar("AnyRunning", bound=RunningFilters[Any])
 class RowLearner(ABC, Generic[AnyRunning, Seen]):
     """Learns rows one after the other, once the first ``scale_rows`` have given the scales."""
 
+    settings: Any  # those of the subclass
     given: GivenScales
     scale_rows: int
     entropy: int
@@ -374,6 +376,7 @@ MOST_BYTES = 8 * 2**30
 _ROWS_AT_ONCE = 32
 # Share of the time that the search for scalings of the inputs may take.
 _TIME_OF_SCALINGS = 0.25
+_NO_LINE = f"the mean is not linear in the inputs: more than {MOST_LINEAR} take long (linear_part)"
 _CUT_SCALINGS = (
     "search for scalings of the inputs cut short by max_seconds: those proposed are less near to "
     "what the rows say"
@@ -433,7 +436,8 @@ def learn_table(
     log_density = end.state.log_density[:n] - log_unit
     learner.n_scored, learner.sum_log_density = n, sum(log_density.tolist())
     late = (f"stopped by max_seconds: {n} of {len(y)} rows learned",) if n < len(y) else ()
-    return Fitted(learner, log_density, (*end.notes, *late))
+    flat = (_NO_LINE,) * (learner.settings.linear_part == "auto" and Z.shape[1] > MOST_LINEAR)
+    return Fitted(learner, log_density, (*end.notes, *late, *flat))
 
 
 def _check_memory(learner: Learner, n: int, d: int) -> None:

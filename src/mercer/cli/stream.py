@@ -366,9 +366,8 @@ def _begin(
     fills_gaps = (plan.encoder or plan).missing in ("impute", "indicator")
     wanted = Wanted(
         lines.name, plan.target, options.id_column, options.drop, plan.columns, plan.n_lags > 0,
-        texts, fills_gaps=fills_gaps,
+        texts, fills_gaps=fills_gaps, fitted_id=plan.id_column,
         null_values=plan.encoder.null_values if plan.encoder else null_words(options.null_values),
-        fitted_id=plan.id_column,
     )  # fmt: skip
     parser, first = find_parser(lines, wanted, options.form, reporter.note, stopping)
     learner = Learner(

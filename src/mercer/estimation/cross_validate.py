@@ -176,7 +176,7 @@ def contender_of(
     n_rows = min(len(fold.y_train) for fold in folds)
     n_classes = max(len(np.unique(fold.y_train)) for fold in folds)
     few: int | None = _FEW_ROWS
-    if not isinstance(estimator, RegressorMixin):
+    if not isinstance(estimator, RegressorMixin):  # fewer where classes are many
         few = max(_FEW_ROWS * 3 // max(n_classes, 3), 150)
     if few is not None and n_rows <= 1.5 * few:
         few = None

@@ -299,6 +299,7 @@ _MOST_JUDGED = 100  # rows whose predictions' Monte Carlo error is computed
 _THINNING = 2**31  # of the streams for importance sampling: no round has this number
 _SHORT_WARMUP = 60  # steps, where the covariance is known
 _FEWEST_OF_CHAIN = 100  # draws
+_NO_MASS = "importance sampling found no mass around the maximum"
 # Largest Monte Carlo error, of a probability or in standard deviations of the target.
 _ENOUGH = 0.01
 
@@ -320,7 +321,8 @@ class _Fit:
         """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
         n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
         if n_parameters > _MOST_PARAMETERS:
-            return self.instead(maximum, None)
+            many = f"{n_parameters} hyperparameters are too many for importance sampling"
+            return self.instead(maximum, None, many)
         model, options, fewest, most = self.model, self.options, self._fewest, self._most
         size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
         is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
@@ -401,14 +403,14 @@ class _Fit:
             return None
         return self._weighted(found, said, None)
 
-    def instead(self, maximum: Maximum, found: ImportanceSample | None) -> FittedGP:
+    def instead(
+        self, maximum: Maximum, found: ImportanceSample | None, why: str = _NO_MASS
+    ) -> FittedGP:
         """Run chains of HMC from the weighted positions, whose covariance is their mass.
 
         See `by_chains` for their length.
         """
-        many = f"{maximum.point.position.size} hyperparameters are too many for"
-        why = many if maximum.point.position.size > _MOST_PARAMETERS else "no mass was found by"
-        said = f"{why} importance sampling: drawn by chains (HMC)"
+        said = f"{why}: drawn by chains (HMC)"
         sampler = make_sampler("hmc", self.model, maximum, self.recorder)
         n_warmup = self.options.n_warmup
         if found is not None:

@@ -120,8 +120,8 @@ def _wide(n_inputs: int) -> dict[str, Moments]:
     """Mean and standard deviation of log parameters, by kind, on standardised inputs.
 
     The variance is wide where data speak (separable classes want e^4 to e^7). Weights lie within a
-    factor of 400 to either side, so that an input may say nothing; see `_OF_SEVERAL`. From
-    `MANY_INPUTS` on they are smaller: of so many a few are large by chance, which sets all rows so
+    factor of 400 to either side, so that an input may say nothing; see `_OF_SEVERAL`. Above
+    `MANY_INPUTS` they are smaller: of so many a few are large by chance, which sets all rows so
     far apart that none tells of another. Periods are about the spread of an input, frequencies
     about one wave in six of it.
     """
@@ -137,7 +137,7 @@ def _wide(n_inputs: int) -> dict[str, Moments]:
     }
 
 
-#: From here on weights are smaller before the data, and searched for from several starts.
+#: Of more inputs weights are smaller before the data, and searched for from several starts.
 MANY_INPUTS = 30
 # Standard deviation of the log weights of several classes, of which 75 to 100 rows say less.
 _OF_SEVERAL = 2.0

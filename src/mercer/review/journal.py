@@ -121,7 +121,7 @@ def open_journal(
                                 f"{names[found.row]} stands now; give the rows as they were"
                             )
                         decisions.append(found)
-                elif text and not b'{"kind": "mercer review"'.startswith(text[:24]):
+                elif text and not b'{"kind": "mercer review"'.startswith(text[:24]):  # cut short
                     raise DataError(f"{name}: is no journal of a review; name another file")
                 stream.truncate(len(whole))
                 if not lines:

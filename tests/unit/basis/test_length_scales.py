@@ -18,11 +18,12 @@ KERNELS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("linear_part", [False, True, np.True_, 2, 9, "auto"])
 @pytest.mark.parametrize("widths", [[2.0, 1.3, 0.7], [2.0, 2.0**0.5, 1.0]])
-def test_three_ways_to_the_same_design(kind: str, linear_part: bool | int, widths: list) -> None:
+def test_three_ways_to_the_same_design(
+    kind: str, linear_part: bool | int | str, widths: list
+) -> None:
     grid = LengthScaleGrid(np.array(widths), SCALINGS, kind, linear_part)
     assert grid.is_halving == (kind == "rbf" and widths[2] == 1.0)
     m = grid.n_mean
-    assert (n_linear("auto", 256), n_linear("auto", 257)) == (256, 0)
     assert m == {False: 1, True: 4, np.True_: 4, 2: 3, 9: 4, "auto": 4}[linear_part]
     rows = np.zeros((7, grid.n_levels, m + 5))
     for x, row in zip(X, rows, strict=True):
@@ -56,3 +57,7 @@ def test_widths() -> None:
     assert len(widths_around(X, stretched)) >= len(widths)
     np.testing.assert_array_equal(widths_around(np.vstack([X, X])), widths)
     assert widths_around(np.zeros((1, 3)))[0] == widths_around(np.zeros((4, 3)))[0] > 0.0
+
+
+def test_a_mean_is_linear_in_inputs_that_are_not_too_many() -> None:
+    assert (n_linear("auto", 256), n_linear("auto", 257), n_linear(True, 257)) == (256, 0, 257)
