@@ -1,10 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Compiled loops over particles: one regression, its changes, the informed redraw, the moves.
 
-Compiled loops over one regression with a ridge: A = K'K + R = U'U, w = U'^-1 K'y.
-
-U is upper triangular and stored by rows, so that every inner loop runs along memory. Twins in
-NumPy: ``tests/twins``. Nothing here updates an inverse.
+One regression with a ridge: A = K'K + R = U'U, w = U'^-1 K'y. U is upper triangular and stored by
+rows, so that every inner loop runs along memory. Nothing here updates an inverse.
 """
 
 from __future__ import annotations

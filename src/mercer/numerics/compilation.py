@@ -29,7 +29,6 @@ from llvmlite import binding
 from mercer.errors import MercerWarning
 
 COMPILING = "compiling the inner loops of this model, once on this machine: ten seconds or more"
-_NO_CACHE = "cannot cache"  # how Numba begins where it finds no folder that it may write
 _STAMP = "mercer-loops.sha256"  # in a folder of the cache: from which sources
 _LOOPS: list[Any] = []  # every marked loop of the modules that are loaded
 _METHODS = {"gp", "sphere", "basis", "spectral"}  # whose loops call none of another method
@@ -47,10 +46,15 @@ def compiled(*, allocates: bool = True, **options: Any) -> Callable[[Callable[..
     options["_nrt"] = allocates
 
     def mark(function: Callable[..., Any]) -> Any:
+        # A process has one copy of a function that is called: that of the caller loaded first. What
+        # regroups sums rounds differently in each, so that bits would hang on what was used before.
+        called = (function.__globals__.get(name) for name in function.__code__.co_names)
+        regroups = (getattr(each, "targetoptions", {}).get("forceinline") for each in called)
+        options["forceinline"] = "fastmath" in options or any(regroups)
         try:
             loop = numba.njit(cache=True, **options)(function)
         except RuntimeError as error:
-            if _NO_CACHE not in str(error):
+            if "cannot cache" not in str(error):  # no folder that it may write
                 raise
             _cache_in_a_temporary_folder()
             loop = numba.njit(cache=True, **options)(function)
@@ -95,10 +99,9 @@ def look_at_cache() -> LoopCache:
     """Look at Numba's cache, without changing it."""
     digests = _digests()
     files = [path for folder in digests for path in folder.glob("*.nb[ic]")]
-    fresh = [folder for folder in digests if _holds(folder / _STAMP, digests[folder])]
-    n_compiled = sum(path.suffix == ".nbi" and path.parent in fresh for path in files)
-    n_bytes = sum(path.stat().st_size for path in files)
-    return LoopCache(tuple(digests), len(_LOOPS), n_compiled, n_bytes)
+    fresh = [path for path in files if _holds(path.parent / _STAMP, digests[path.parent])]
+    n_compiled = sum(path.suffix == ".nbi" for path in fresh)
+    return LoopCache(tuple(digests), len(_LOOPS), n_compiled, sum(f.stat().st_size for f in files))
 
 
 def _folder(function: Any) -> str:
@@ -117,8 +120,7 @@ def _stamp(warm_up: Callable[[], None]) -> Path | None:
     method = warm_up.__module__.rpartition(".")[0]
     own = [loop for loop in _LOOPS if loop.__module__.startswith(method)]
     folder = (own or _LOOPS)[0].stats.cache_path
-    name = f"{warm_up.__module__}.{warm_up.__name__}.compiled"
-    return None if folder is None else Path(folder) / name
+    return folder and Path(folder) / f"{warm_up.__module__}.{warm_up.__name__}.compiled"
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -134,12 +136,11 @@ def _drop_stale() -> None:
     """
     for folder, digest in _digests().items():
         stamp = folder / _STAMP
-        if not folder.is_dir() or _holds(stamp, digest):
-            continue
-        with contextlib.suppress(OSError):  # a cache that cannot be written
-            for cached in [*folder.glob("*.nb[ic]"), *folder.glob("*.compiled")]:
-                cached.unlink()
-            stamp.write_text(digest)
+        if folder.is_dir() and not _holds(stamp, digest):
+            with contextlib.suppress(OSError):  # a cache that cannot be written
+                for cached in [*folder.glob("*.nb[ic]"), *folder.glob("*.compiled")]:
+                    cached.unlink()
+                stamp.write_text(digest)
 
 
 @functools.cache

@@ -199,3 +199,35 @@ def test_other_methods_do_not_change_what_is_cached(tmp_path: Path, monkeypatch)
     (tmp_path / "features" / "loops.py").write_text("@compiled(nogil=False)")
     assert not set(second) & set(digests())
     compilation._digest.cache_clear()
+
+
+_IN_AN_ORDER = """
+import hashlib, mercer, numpy as np
+X = np.random.default_rng(0).standard_normal((30, 3))
+y = X[:, 0] * X[:, 1] + np.sin(X[:, 2])
+labels = np.digitize(y, [-0.5, 0.5])
+for name in {names}:
+    is_regressor = name.endswith("Regressor")
+    model = getattr(mercer, name)(random_state=0, progress=False)
+    if "n_chains" in model.get_params():
+        model.set_params(n_draws=20, n_chains=1)
+    model.fit(X, y if is_regressor else labels if name != "GPClassifier" else labels > 0)
+    answers = model.predict(X) if is_regressor else model.predict_proba(X)
+    print(name, hashlib.sha256(answers.tobytes()).hexdigest())
+"""
+
+
+def test_p1_what_was_used_before_changes_no_bit() -> None:
+    """Functions that compiled loops share are in the process once: as its first caller has them."""
+    names = ["SequentialKernelRegressor", "SequentialKernelClassifier", "GPRegressor"]
+    names += ["GPClassifier", "KernelGibbsClassifier", "BaNKRegressor", "BaNKClassifier"]
+    first, second = (_lines_in_order(order) for order in (names, names[::-1]))
+    assert len(first) == len(names)
+    assert sorted(first) == sorted(second)
+
+
+def _lines_in_order(names: list[str]) -> list[str]:
+    program = _IN_AN_ORDER.format(names=names)
+    run = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
