@@ -2,7 +2,7 @@
 """Compiled loops over particles: one regression, its changes, the informed redraw, the moves.
 
 One regression with a ridge: A = K'K + R = U'U, w = U'^-1 K'y. U is upper triangular and stored by
-rows, so that every inner loop runs along memory. Nothing here updates an inverse.
+rows, so that inner loops run along memory; nothing here updates an inverse. Twins: ``tests/twins``.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def compiled(*, allocates: bool = True, **options: Any) -> Callable[[Callable[..
 
     def mark(function: Callable[..., Any]) -> Any:
         # A process has one copy of a function that is called: that of the caller loaded first. What
-        # regroups sums rounds differently in each, so that bits would hang on what was used before.
+        # regroups sums rounds differently in each, and is inlined: no bit hangs on earlier fits.
         called = (function.__globals__.get(name) for name in function.__code__.co_names)
         regroups = (getattr(each, "targetoptions", {}).get("forceinline") for each in called)
         options["forceinline"] = "fastmath" in options or any(regroups)
@@ -99,8 +99,8 @@ def look_at_cache() -> LoopCache:
     """Look at Numba's cache, without changing it."""
     digests = _digests()
     files = [path for folder in digests for path in folder.glob("*.nb[ic]")]
-    fresh = [path for path in files if _holds(path.parent / _STAMP, digests[path.parent])]
-    n_compiled = sum(path.suffix == ".nbi" for path in fresh)
+    fresh = [folder for folder in digests if _holds(folder / _STAMP, digests[folder])]
+    n_compiled = sum(path.suffix == ".nbi" and path.parent in fresh for path in files)
     return LoopCache(tuple(digests), len(_LOOPS), n_compiled, sum(f.stat().st_size for f in files))
 
 
@@ -117,10 +117,10 @@ def _digests() -> dict[Path, str]:
 
 def _stamp(warm_up: Callable[[], None]) -> Path | None:
     """File that says from which sources a warm-up was run, beside the cached loops."""
-    method = warm_up.__module__.rpartition(".")[0]
-    own = [loop for loop in _LOOPS if loop.__module__.startswith(method)]
+    own = [loop for loop in _LOOPS if _folder(loop) == _folder(warm_up)]
     folder = (own or _LOOPS)[0].stats.cache_path
-    return folder and Path(folder) / f"{warm_up.__module__}.{warm_up.__name__}.compiled"
+    name = f"{warm_up.__module__}.{warm_up.__name__}.compiled"
+    return None if folder is None else Path(folder) / name
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -136,11 +136,12 @@ def _drop_stale() -> None:
     """
     for folder, digest in _digests().items():
         stamp = folder / _STAMP
-        if folder.is_dir() and not _holds(stamp, digest):
-            with contextlib.suppress(OSError):  # a cache that cannot be written
-                for cached in [*folder.glob("*.nb[ic]"), *folder.glob("*.compiled")]:
-                    cached.unlink()
-                stamp.write_text(digest)
+        if not folder.is_dir() or _holds(stamp, digest):
+            continue
+        with contextlib.suppress(OSError):  # a cache that cannot be written
+            for cached in [*folder.glob("*.nb[ic]"), *folder.glob("*.compiled")]:
+                cached.unlink()
+            stamp.write_text(digest)
 
 
 @functools.cache
