@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy.special import digamma, gammaln
+from scipy.stats import multivariate_t, t
 
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
 
@@ -55,6 +56,31 @@ def seating_log_probability(labels: tuple[int, ...], concentration: float) -> fl
     return total
 
 
+def log_marginal(base: BaseMeasure, W: np.ndarray) -> float:
+    """Log density of frequencies W (m, d) that share one component: each given those before it.
+
+    What is known of (mu, Sigma) turns from (kappa, nu, mean, Psi) into that with one frequency
+    more; a frequency then follows t(mean, (1 + 1/kappa) Psi / degrees), input by input for a
+    diagonal base.
+    """
+    is_full = isinstance(base, FullBase)
+    total, kappa, nu, mean = 0.0, base.kappa0, base.nu0, np.zeros(base.n_inputs)
+    psi = base.scale[0] * base.psi if is_full else np.diag(base.scale)
+    degrees = 1.0 - base.n_inputs if is_full else 0.0
+    for w in W:
+        shape = (1.0 + 1.0 / kappa) / (nu + degrees) * psi
+        if is_full:
+            total += multivariate_t(mean, shape, nu + degrees).logpdf(w)
+        else:
+            total += t(nu, mean, np.sqrt(shape.diagonal())).logpdf(w).sum()
+        apart = w - mean
+        square = np.outer(apart, apart) if is_full else np.diag(apart**2)
+        psi = psi + kappa / (kappa + 1.0) * square
+        mean = mean + apart / (kappa + 1.0)
+        kappa, nu = kappa + 1.0, nu + 1.0
+    return float(total)
+
+
 def partition_posterior(
     base: BaseMeasure, W: np.ndarray, concentration: float
 ) -> dict[tuple[int, ...], float]:
@@ -63,7 +89,7 @@ def partition_posterior(
 
     def marginal(members: tuple[int, ...]) -> float:
         if members not in marginals:
-            marginals[members] = base.log_marginal(W[list(members)])
+            marginals[members] = log_marginal(base, W[list(members)])
         return marginals[members]
 
     logs = {}
@@ -84,7 +110,7 @@ def signed_posterior(base: BaseMeasure, W: np.ndarray, concentration: float) -> 
         for labels in partitions(len(W)):
             groups = [np.array(labels) == k for k in range(max(labels) + 1)]
             prior = seating_log_probability(labels, concentration)
-            logs[labels, signs] = prior + sum(base.log_marginal(turned[g]) for g in groups)
+            logs[labels, signs] = prior + sum(log_marginal(base, turned[g]) for g in groups)
     return _normalised(logs)
 
 

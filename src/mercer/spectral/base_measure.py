@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, kve, multigammaln
+from scipy.special import gammaln, kve
 
 from mercer.errors import NumericalError, UsageError
 from mercer.numerics.cholesky import factorise, solve_lower
@@ -125,10 +125,6 @@ class BaseMeasure(ABC, Generic[C]):
     @abstractmethod
     def log_predictive(self, W: Array) -> Array:
         """Log density of frequencies W (n, d) alone in a new component, shape (n,), in nats."""
-
-    @abstractmethod
-    def log_marginal(self, W: Array) -> float:
-        """Log density of frequencies W (m, d) that share one component, in nats."""
 
     @abstractmethod
     def draw_components(
@@ -314,18 +310,6 @@ class DiagonalBase(BaseMeasure[DiagonalComponents]):
         variance = self._predictive_variance[j]
         return t_log_density(values**2 / variance, self.nu0, 1, math.log(variance))
 
-    def log_marginal(self, W: Array) -> float:
-        """Log density of frequencies W (m, d) that share one component, in nats."""
-        after = self._posterior(W, np.zeros(len(W), dtype=np.int64), 1)
-        of_each = (
-            gammaln(0.5 * after.nu[0])
-            - gammaln(0.5 * self.nu0)
-            + 0.5 * (math.log(self.kappa0) - np.log(after.kappa[0]))
-            - 0.5 * len(W) * math.log(math.pi)
-        )
-        scales = self.nu0 * np.log(self.scale) - after.nu[0] * np.log(after.scale[0])
-        return float(self.n_inputs * of_each + 0.5 * scales.sum())
-
     def _posterior(self, W: Array, assignment: Labels, n_components: int) -> _Posterior:
         is_member, counts, means, residuals = group_moments(W, assignment, n_components)
         kappa = self.kappa0 + counts
@@ -494,20 +478,6 @@ class FullBase(BaseMeasure[FullComponents]):
         """Log density of input j of a frequency in a new component at values (n,)."""
         variance = self._inflation * float(self.psi[j, j])
         return t_log_density(values**2 / variance, self._degrees, 1, math.log(variance))
-
-    def log_marginal(self, W: Array) -> float:
-        """Log density of frequencies W (m, d) that share one component, in nats."""
-        m, d = W.shape
-        kappa, nu, _, psi = self._posterior(W, np.zeros(m, dtype=np.int64), 1)
-        before = 2.0 * np.log(self._factor().diagonal()).sum() + d * math.log(self.scale[0])
-        after = 2.0 * np.log(_lower(psi[0]).diagonal()).sum()
-        return float(
-            multigammaln(0.5 * nu[0], d)
-            - multigammaln(0.5 * self.nu0, d)
-            - 0.5 * m * d * math.log(math.pi)
-            + 0.5 * (self.nu0 * before - nu[0] * after)
-            + 0.5 * d * (math.log(self.kappa0) - math.log(kappa[0]))
-        )
 
     def _posterior(
         self, W: Array, assignment: Labels, n_components: int
