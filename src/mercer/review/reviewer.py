@@ -3,7 +3,8 @@
 Rows with a label are asked about in the order of the probability that it is wrong; rows of a pool,
 which have none, in the order of what a label would teach. After every few decisions a kernel Gibbs
 classifier is fitted again, in the background: what a person has decided is then known to be right
-(but for one in a thousand), and the others are wrong at the rate that is left among them.
+(but for one in a thousand). The others are wrong at the rate of all labels: what was asked about
+was chosen by what is recorded and decided alone, so being left over says nothing of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import MercerError, UsageError
-from mercer.review.journal import Action, Journal
+from mercer.review.journal import Action, Decision, Journal
 
 Array = NDArray[np.float64]
 
@@ -337,7 +338,7 @@ class Reviewer:
         rate: Any = "learn"
         if first is not None:
             settings = first.settings
-            rate = np.where(is_decided, _SLIP, _rate_among(first.p_wrong[taught[~is_decided]]))
+            rate = np.where(is_decided, _SLIP, self._rate(first.p_wrong, standing))
         model = KernelGibbsClassifier(
             **_QUICK, **settings, random_state=self._seed, noise_rate=rate
         )
@@ -362,14 +363,18 @@ class Reviewer:
         p_wrong = np.where(codes < 0, 0.0, 1.0 - own)
         return _Known(proba, p_wrong, worth, Z, settings, len(standing), n_lines)
 
+    def _rate(self, p_wrong: Array, standing: Mapping[int, Decision]) -> float:
+        """Return the rate of wrong labels: those found, and those expected where none decided."""
+        p_wrong = p_wrong.copy()
+        for row, decision in standing.items():
+            if decision.label is not None:  # unsure says nothing
+                p_wrong[row] = decision.label != decision.recorded
+        p_wrong = p_wrong[[label is not None for label in self.labels.recorded]]
+        return float(np.clip((1.0 + p_wrong.sum()) / (2.0 + len(p_wrong)), _SLIP, 0.45))
+
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
-
-
-def _rate_among(p_wrong: Array) -> float:
-    """Return the rate of wrong labels among rows that nobody has decided on."""
-    return float(np.clip((1.0 + p_wrong.sum()) / (2.0 + len(p_wrong)), _SLIP, 0.45))
 
 
 def _best_of(model: Any) -> dict[str, Any]:

@@ -519,6 +519,27 @@ def test_withdrawn_decisions_are_learned_from(journal: Journal) -> None:
     reviewer.close()
 
 
+def test_what_was_asked_about_changes_no_rate_of_the_others(journal: Journal) -> None:
+    """Rows are chosen by what is recorded, so finding what was expected leaves the rate as it is.
+
+    Of an unsure row nothing is known, and it counts as before.
+    """
+    reviewer = begun(journal)
+    p_wrong = np.full(N, 0.05)
+    p_wrong[:10] = np.repeat([1.0, 0.0], [4, 6])
+    before = reviewer._rate(p_wrong, {})
+    assert before == pytest.approx((1.0 + 4.0 + 50 * 0.05) / (2.0 + N))
+    for row in range(10):
+        other = {"yes": "no", "no": "yes"}[GIVEN[row]]
+        action = "change" if row < 4 else "keep"
+        reviewer.decide(row, action, other if row < 4 else None, reviewer.journal.n_lines)
+    reviewer.decide(10, "unsure", None, reviewer.journal.n_lines)
+    assert reviewer._rate(p_wrong, journal.standing) == pytest.approx(before)
+    other = {"yes": "no", "no": "yes"}[GIVEN[11]]
+    reviewer.decide(11, "change", other, reviewer.journal.n_lines)
+    assert reviewer._rate(p_wrong, journal.standing) == pytest.approx(before + 0.95 / (2.0 + N))
+
+
 @pytest.mark.parametrize(
     ("data", "name"),
     [
