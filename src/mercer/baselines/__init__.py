@@ -6,24 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.baselines.a_la_carte import AlaCarteRegressor
-    from mercer.baselines.random_features import (
-        MKLClassifier,
-        MKLRegressor,
-        RKSClassifier,
-        RKSRegressor,
-    )
-    from mercer.baselines.rfo import RFOClassifier, RFORegressor
-
-__all__ = [
-    "AlaCarteRegressor",
-    "MKLClassifier",
-    "MKLRegressor",
-    "RFOClassifier",
-    "RFORegressor",
-    "RKSClassifier",
-    "RKSRegressor",
-]
+    from mercer.baselines.a_la_carte import AlaCarteRegressor as AlaCarteRegressor
+    from mercer.baselines.random_features import MKLClassifier as MKLClassifier
+    from mercer.baselines.random_features import MKLRegressor as MKLRegressor
+    from mercer.baselines.random_features import RKSClassifier as RKSClassifier
+    from mercer.baselines.random_features import RKSRegressor as RKSRegressor
+    from mercer.baselines.rfo import RFOClassifier as RFOClassifier
+    from mercer.baselines.rfo import RFORegressor as RFORegressor
 
 _HOMES = {
     "AlaCarteRegressor": "a_la_carte",
@@ -34,6 +23,8 @@ _HOMES = {
     "RKSClassifier": "random_features",
     "RKSRegressor": "random_features",
 }
+
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:

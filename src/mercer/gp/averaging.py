@@ -314,7 +314,7 @@ def _candidate(
         scores = np.empty(0)
         if not is_idle:
             best = max((each.scores for each in others), key=rank, default=scores)
-            scores = _held_out(task, name, maximum, folds, best, deadline)
+            scores = _held_out(task, terms, maximum, folds, best, deadline)
     except NumericalError:
         return None
     return Candidate(terms, maximum, likelihood, scores)
@@ -322,20 +322,25 @@ def _candidate(
 
 def _held_out(
     task: KernelTask,
-    name: str,
+    terms: Terms,
     maximum: Maximum,
     folds: Sequence[tuple[Rows, Rows]],
     best: Array,
     deadline: float | None,
 ) -> Array:
-    """Log scores of held-out rows; of the first folds only where it falls behind, or is late."""
-    start, scores = maximum.point.position, np.empty(0)
+    """Log scores of held-out rows; of the first folds only where it falls behind, or is late.
+
+    Each fold's search begins at the maximum of all rows; not where this has chosen among many
+    inputs, for it did so with the rows held out.
+    """
+    name, scores = " + ".join(terms), np.empty(0)
+    has_chosen = task.d > MANY_INPUTS and has_input_weights(terms)
     for kept, out in folds:
         if is_late(deadline):
             break
-        own = find_maximum(
-            task.model_of(name, kept), deadline=deadline, starts=(start,), tolerance=_FOLD_TOLERANCE
-        )
+        model = task.model_of(name, kept)
+        starts = model.starts if has_chosen else (maximum.point.position,)
+        own = find_maximum(model, deadline=deadline, starts=starts, tolerance=_FOLD_TOLERANCE)
         scores = np.concatenate([scores, task.score(name, own, kept, out)])
         if not np.isfinite(scores).all():
             raise NumericalError(f"the scores of {name} are not finite")

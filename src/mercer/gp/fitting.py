@@ -29,6 +29,7 @@ from mercer.gp.hyperparameters import (
     parameter_labels,
     places_of_weights,
     prior_start,
+    starts_of_few,
     with_curvature,
 )
 from mercer.gp.laplace import LaplaceValues
@@ -586,6 +587,7 @@ class RegressionSettings:
         is_paper = self.common.prior == "paper"
         start = paper_start(d, kernel) if is_paper else prior_start(d, kernel, prior)
         starts = [start + shift * places_of_weights(kernel, d) for shift in _SHIFTS]
+        starts += starts_of_few(X, y[np.newaxis, np.newaxis], kernel, prior_start(d, kernel, prior))
         if self.log_noise_variance is None:
             mean, std = noise_prior(d, self.common.prior)
             prior = NormalPrior(np.append(prior.mean, mean), np.append(prior.std, std))

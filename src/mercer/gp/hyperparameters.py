@@ -284,6 +284,43 @@ def _apart(n_inputs: int, kernel: Kernel) -> Array:
     return shifts
 
 
+# Where few of many inputs decide, weights that are all alike are a maximum of their own: one input
+# by itself changes little of a distance over all. So searches also begin where few have all weight.
+_FEW_INPUTS = (4, 16)
+
+
+def starts_of_few(X: Array, targets: Array, kernel: Kernel, start: Array) -> tuple[Array, ...]:
+    """Return starts at which the few inputs that go most with a target have nearly all weight.
+
+    X (n, d); ``targets`` (k, T, n) are T for each of k kernels, whose parameters begin at ``start``
+    (p,). A start has shape (k p,). There is none for a kernel without weights of many inputs.
+    """
+    d = X.shape[1]
+    weights = [each for each in each_parameter(kernel, d) if each[0].kind == "weight"]
+    weights = [each for each in weights if each[0].size(d) > MANY_INPUTS]
+    if not weights:
+        return ()
+    related = np.array([_relation(X, own) for own in targets])
+    found = [np.tile(start, (len(targets), 1)) for _ in _FEW_INPUTS]
+    for parameter, place in weights:
+        groups = parameter.inputs or [(j,) for j in range(d)]
+        of_each = np.column_stack([related[:, list(own)].max(axis=1) for own in groups])
+        order = np.argsort(-of_each, axis=1, kind="stable")
+        for theta, most in zip(found, _FEW_INPUTS, strict=True):
+            np.put_along_axis(theta[:, place], order[:, :most], -1.0 - np.log(most), axis=1)
+    return tuple(theta.ravel() for theta in found)
+
+
+def _relation(X: Array, targets: Array) -> Array:
+    """Return the largest correlation of inputs X (n, d) or their squares with a target, (d,)."""
+    Z = X - X.mean(axis=0)
+    columns = np.hstack((Z, Z**2))
+    columns -= columns.mean(axis=0)
+    length = np.sqrt(np.square(columns).sum(axis=0))
+    sizes = np.abs(targets @ columns).max(axis=0) / np.where(length > 0.0, length, 1.0)
+    return np.asarray(sizes.reshape(2, -1).max(axis=0))
+
+
 _MOST_ORDERS = 24  # those of four alike terms
 
 

@@ -40,6 +40,8 @@ from mercer.gp.hyperparameters import (
     kernel_prior,
     no_density,
     paper_start,
+    prior_start,
+    starts_of_few,
 )
 from mercer.gp.loops import chord_steps, evidence_adjoint, inverse_diagonal, weighted_identity_plus
 from mercer.gp.softmax import (
@@ -275,8 +277,11 @@ class HyperparameterPosterior:
 
     @property
     def starts(self) -> tuple[Array, ...]:
-        """The paper's start for every kernel, whatever the prior."""
-        return (np.tile(paper_start(self.X.shape[1], self.kernel), self.n_kernels),)
+        """The paper's for every kernel, whatever the prior; of many inputs, with few that count."""
+        d, own = self.X.shape[1], prior_start(self.X.shape[1], self.kernel, self.kernel_prior)
+        targets = self.Y.reshape(self.n_kernels, -1, len(self.y))
+        few = starts_of_few(self.X, targets, self.kernel, own)
+        return (np.tile(paper_start(d, self.kernel), self.n_kernels), *few)
 
     @cached_property
     def Y(self) -> Array:  # noqa: N802 - as in the formulas

@@ -7,57 +7,34 @@ it drew into: a new figure of its own, where none is given.
 from __future__ import annotations
 
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.plot.chains import particles, ranks, trace
-    from mercer.plot.functions import (
-        boundaries,
-        centres,
-        effects,
-        pair_effect,
-        predicted_band,
-        repeats,
-    )
-    from mercer.plot.held_out import (
-        error_coverage,
-        importance,
-        interval_coverage,
-        pit,
-        predictions,
-        prequential,
-        reliability,
-        residuals,
-    )
-    from mercer.plot.kernel import learned_kernel, relevance, spectral_density
-    from mercer.plot.labels import evidence_curve, label_errors, laplace_distance, target_errors
-
-__all__ = [
-    "boundaries",
-    "centres",
-    "effects",
-    "error_coverage",
-    "evidence_curve",
-    "importance",
-    "interval_coverage",
-    "label_errors",
-    "laplace_distance",
-    "learned_kernel",
-    "pair_effect",
-    "particles",
-    "pit",
-    "predicted_band",
-    "predictions",
-    "prequential",
-    "ranks",
-    "relevance",
-    "reliability",
-    "repeats",
-    "residuals",
-    "spectral_density",
-    "target_errors",
-    "trace",
-]
+    from mercer.plot.chains import particles as particles
+    from mercer.plot.chains import ranks as ranks
+    from mercer.plot.chains import trace as trace
+    from mercer.plot.functions import boundaries as boundaries
+    from mercer.plot.functions import centres as centres
+    from mercer.plot.functions import effects as effects
+    from mercer.plot.functions import pair_effect as pair_effect
+    from mercer.plot.functions import predicted_band as predicted_band
+    from mercer.plot.functions import repeats as repeats
+    from mercer.plot.held_out import error_coverage as error_coverage
+    from mercer.plot.held_out import importance as importance
+    from mercer.plot.held_out import interval_coverage as interval_coverage
+    from mercer.plot.held_out import pit as pit
+    from mercer.plot.held_out import predictions as predictions
+    from mercer.plot.held_out import prequential as prequential
+    from mercer.plot.held_out import reliability as reliability
+    from mercer.plot.held_out import residuals as residuals
+    from mercer.plot.kernel import learned_kernel as learned_kernel
+    from mercer.plot.kernel import relevance as relevance
+    from mercer.plot.kernel import spectral_density as spectral_density
+    from mercer.plot.labels import evidence_curve as evidence_curve
+    from mercer.plot.labels import label_errors as label_errors
+    from mercer.plot.labels import laplace_distance as laplace_distance
+    from mercer.plot.labels import target_errors as target_errors
 
 # Files are not named like their functions: an imported submodule would shadow the function.
 _DRAWN_IN = {
@@ -70,6 +47,8 @@ _DRAWN_IN = {
     "kernel": ("learned_kernel", "relevance", "spectral_density"),
     "labels": ("evidence_curve", "label_errors", "laplace_distance", "target_errors"),
 }
+
+__all__ = [*chain(*_DRAWN_IN.values())]
 
 
 def __getattr__(name: str) -> Any:

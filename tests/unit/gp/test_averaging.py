@@ -339,6 +339,25 @@ def test_three_of_many_inputs_are_found() -> None:
     assert log_score(y[80:], far.fit(X[:80], y[:80]).predict_proba(X[80:])) > 0.6
 
 
+def test_inputs_that_act_by_their_squares_are_found_among_many() -> None:
+    X = np.random.default_rng(0).standard_normal((500, 100))
+    y = (X[:, 0] ** 2 + X[:, 1] ** 2 > 2.0).astype(int)
+    model = GPClassifier(inference="map", random_state=0).fit(X[:150], y[:150])
+    assert log_score(y[150:], model.predict_proba(X[150:])) < 0.4
+    assert set(np.argsort(-model.relevance_.mean(axis=0))[:2]) == {0, 1}
+
+
+def test_inputs_chosen_by_all_rows_are_not_scored_by_some_of_them() -> None:
+    """Of 100 inputs of chance a few go with any target; rows held out must not have chosen them."""
+    scores = []
+    for seed in (0, 1, 6):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((400, 100)), rng.standard_normal(400)
+        model = GPRegressor(inference="map", random_state=0).fit(X[:150], y[:150])
+        scores.append(model.score(X[150:], y[150:]))
+    assert np.mean(scores) > -0.1
+
+
 def test_a_large_table_of_hundreds_of_inputs_has_one_weight_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -21,6 +21,7 @@ from mercer.gp.hyperparameters import (
     prior_start,
     shapes_of_parameters,
     stacked_parameters,
+    starts_of_few,
 )
 from mercer.kernels.names import kernel_named
 
@@ -146,3 +147,24 @@ def test_alike_terms_of_each_class_change_places_and_the_noise_stays() -> None:
     pairs = [(*a, *(4 + i for i in b)) for a in (first, second) for b in (first, second)]
     assert found == sorted(pairs)
     assert set(map(tuple, orders_of_alike(kernel, 2, 5))) == {(*first, 4), (*second, 4)}
+
+
+def test_searches_of_many_inputs_begin_where_few_decide() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 40))
+    X[:, 5] = 1.0  # goes with nothing
+    targets = np.array([[X[:, 7] + 0.1 * X[:, 3]], [X[:, 9] ** 2]])
+    kernel = kernel_named("isotropic(rbf) + rbf")
+    start = prior_start(40, kernel, kernel_prior(40, "wide", kernel))
+    few, more = starts_of_few(X, targets, kernel, start)
+    assert few.shape == more.shape == (2 * len(start),)
+    for theta, most in ((few, 4), (more, 16)):
+        for own, decides in zip(theta.reshape(2, -1), (7, 9), strict=True):
+            has_weight = own != start
+            assert not has_weight[:3].any()
+            assert has_weight.sum() == most
+            assert has_weight[3 + decides]
+            assert not has_weight[3 + 5]
+            np.testing.assert_allclose(own[has_weight], -1.0 - np.log(most))
+    assert starts_of_few(X[:, :30], targets, kernel, start[: 3 + 30]) == ()
+    assert starts_of_few(X, targets, kernel_named("isotropic(rbf)"), start[:2]) == ()
