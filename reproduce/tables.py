@@ -36,6 +36,7 @@ PAGES = (
     "docs/how-to/noise-that-varies.md",
     "docs/how-to/missing-inputs.md",
 )
+_WIDE = ("default", "maximum", "lasso", "forest", "boosting")
 _MARK = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end of table -->", re.DOTALL)
 
 
@@ -149,10 +150,10 @@ def _coverage(metrics: dict[str, Any]) -> list[str]:
     return [*lines, "", said + " and two standard errors."]
 
 
-def _shares(
+def _means(
     part: str, keys: tuple[str, ...], names: tuple[str, ...]
 ) -> Callable[[dict[str, Any]], list[str]]:
-    """Lines of shares in per cent with their errors, of one part of a record."""
+    """Lines of means with their errors, of one part of a record."""
 
     def lines(metrics: dict[str, Any]) -> list[str]:
         rows = [
@@ -420,8 +421,9 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-active": ("sphere-active-v1", _active),
     "coverage": ("coverage-v1", _coverage),
     "coverage-airfoil": ("coverage-v1", _airfoil),
-    "bands": ("bands-v1", _shares("functions", ("estimator",), ("function", "contributions"))),
-    "bands-levels": ("bands-v1", _shares("levels", ("estimator", "n_levels"), ("known", "new"))),
+    "bands": ("bands-v1", _means("functions", ("estimator",), ("function", "contributions"))),
+    "bands-levels": ("bands-v1", _means("levels", ("estimator", "n_levels"), ("known", "new"))),
+    "gp-wide": ("gp-wide-v1", _means("rows", ("task", "kind", "n", "d"), _WIDE)),
     **GP_TABLES,
     **BASIS_TABLES,
     **SPECTRAL_TABLES,

@@ -344,3 +344,14 @@ def test_bands_of_one_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert 0.0 <= metrics["functions"][0]["contributions"] <= 100.0
     for name in ("bands", "bands-levels"):
         assert len(_TABLES[name][1](metrics)) == 2 + 1
+
+
+def test_few_inputs_of_many_in_one_table() -> None:
+    from reproduce.scenarios import gp_wide_v1 as scenario
+    from reproduce.tables import _TABLES
+
+    rows = [row for task in scenario.TASKS for row in scenario.cell(task, "chance", 24, 31, 0)]
+    metrics = json.loads(json.dumps(scenario.summary(rows)))
+    assert 0.5 < metrics["rows"][0]["default"] < 1.0
+    assert 0.5 < metrics["rows"][1]["default_inside_90"] <= 1.0
+    assert len(_TABLES["gp-wide"][1](metrics)) == 2 + 2
