@@ -435,6 +435,7 @@ def no_density(theta: Array, extra: Mapping[str, Array]) -> Point:
 # Share of the time allowed that the search and the Hessian may take.
 SEARCHING = 0.5
 _TOLERANCE = 1e-9
+_ROUGHLY = 1e-4  # of searches from several starts, before the best goes on
 _NEARBY = 1.0  # in log parameters: modes are sought from the last one
 _HESSIAN_STEP = 0.01  # of log parameters: to a few thousandths, gradients being known to 1e-7
 
@@ -485,13 +486,16 @@ def find_maximum(
     """
     found: list[tuple[Point, bool]] = []
     starts = starts or model.starts
+    rough = max(tolerance, _ROUGHLY) if len(starts) > 1 else tolerance
     for start in starts:
         is_any = any(np.isfinite(end.log_density) for end, _ in found)
         if is_any and is_late(deadline):
             break
-        found.append(_search(model, start, deadline, tolerance))
+        found.append(_search(model, start, deadline, rough))
     ends = sorted(found, key=lambda end: -end[0].log_density)
     point, is_converged = ends[0]
+    if rough > tolerance and np.isfinite(point.log_density) and not is_late(deadline):
+        point, is_converged = _search(model, point.position, deadline, tolerance)
     if not np.isfinite(point.log_density):
         raise NumericalError(NO_EVIDENCE)
     is_whole = len(found) == len(starts) and all(converged for _, converged in found)
