@@ -20,8 +20,8 @@ from mercer.numerics.compilation import compiled
 
 #: Kernels of the distance, in the order of the compiled loop's numbers.
 KINDS = ("rbf", "matern12", "matern32", "matern52")
-# From twice the median distance down to an eighth of it, each square half of the one before.
-_N_WIDTHS = 9
+# From twice the median distance down to a 32nd of it, each square half of the one before.
+_N_WIDTHS = 13
 _WIDEST = 2.0
 # No shorter than the distance from a row to the nearest other, but for so many: a kernel that sees
 # its own centre only explains that row's noise, and says nothing of new rows.
@@ -250,7 +250,7 @@ def n_lengthscales(choice: str | tuple[float, ...]) -> int:
 def widths_around(X: Array, scalings: Array | None = None) -> Array:
     """Length scales around the median distance between rows of X (n, d), falling: shape (W,).
 
-    From twice that (over the root of 2: in exp(-r^2 / w^2) it is w) down to an eighth, nine; of
+    From twice that (over the root of 2: in exp(-r^2 / w^2) it is w) down to a 32nd, 13; of
     these, but for three, those that are not below the median distance from a row to the nearest
     other, in the scaling (A, d) where that is least.
     """

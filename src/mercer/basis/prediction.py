@@ -227,8 +227,8 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
     ----------
     kernel : {"rbf", "matern12", "matern32", "matern52"}, default="rbf"
     lengthscale : "learn", "median", float or sequence of float, default="learn"
-        "learn": each particle carries one of up to nine, from twice the median distance of the
-        first rows down to an eighth of that, but none below the distance from a row to the nearest
+        "learn": each particle carries one of up to 13, from twice the median distance of the
+        first rows down to a 32nd of that, but none below the distance from a row to the nearest
         other. Numbers are in standardised units; of several, each particle
         carries one.
     n_particles : int, default=250

@@ -264,3 +264,12 @@ def test_an_error_in_the_middle_of_a_row_is_not_gone_on_from(
         with pytest.raises(NumericalError, match="in the middle of row 21"):
             use()
     assert not (tmp_path / "m").exists()
+
+
+def test_a_wave_that_the_rows_resolve_is_learned() -> None:
+    """Twenty periods, ten rows each: a twentieth of the median distance between rows."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 20.0, (400, 1))
+    y = np.sin(2.0 * np.pi * X[:, 0]) + 0.1 * rng.standard_normal(400)
+    model = SequentialKernelRegressor(random_state=0).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.7

@@ -51,7 +51,7 @@ def test_widths() -> None:
     nearest = np.linalg.norm(X[:, np.newaxis] - X, axis=2)
     np.fill_diagonal(nearest, np.inf)
     assert widths[-1] >= np.median(nearest.min(axis=1)) > widths[-1] / np.sqrt(2.0)
-    assert len(widths_around(np.linspace(0.0, 1.0, 200)[:, np.newaxis])) == 9
+    assert len(widths_around(np.linspace(0.0, 1.0, 200)[:, np.newaxis])) == 13
     assert len(widths_around(np.eye(40))) == 3
     stretched = np.array([[1.0] * X.shape[1], [1e-3] + [1.0] * (X.shape[1] - 1)])
     assert len(widths_around(X, stretched)) >= len(widths)
