@@ -312,7 +312,7 @@ def starts_of_few(X: Array, targets: Array, kernel: Kernel, start: Array) -> tup
 
 
 def _relation(X: Array, targets: Array) -> Array:
-    """Return the largest correlation of inputs X (n, d) or their squares with a target, (d,)."""
+    """Return the largest correlation, times a target's length, of inputs or their squares: (d,)."""
     Z = X - X.mean(axis=0)
     columns = np.hstack((Z, Z**2))
     columns -= columns.mean(axis=0)
