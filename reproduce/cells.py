@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-__all__ = ["SECONDS", "VARIABLE", "measured", "measured_tables"]
+__all__ = ["PER_CENT", "SECONDS", "VARIABLE", "means", "measured", "measured_tables"]
 
 VARIABLE = "MERCER_BENCH_CACHE"
 #: CPU seconds after which scenarios that can stop begin nothing more.
@@ -102,3 +103,32 @@ def _read(path: Path | None) -> dict[str, list[dict[str, Any]]]:
         path.write_text(whole)
     lines = [json.loads(line) for line in whole.splitlines()]
     return {json.dumps(line["cell"]): line["rows"] for line in lines}
+
+
+#: How `means` gives shares.
+PER_CENT: dict[str, Any] = {"factor": 100.0, "n_digits": 1}
+
+
+def means(
+    rows: Iterable[dict[str, Any]],
+    keys: tuple[str, ...],
+    names: tuple[str, ...],
+    *,
+    factor: float = 1.0,
+    n_digits: int = 3,
+    count: str = "n_sets",
+) -> list[dict[str, Any]]:
+    """Means of ``names`` over rows of the same ``keys``, standard errors (_se) and how many."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    found = []
+    for key, own in groups.items():
+        mean: dict[str, Any] = {**dict(zip(keys, key, strict=True)), count: len(own)}
+        for name in names:
+            values = factor * np.array([row[name] for row in own])
+            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+            mean[name] = round(float(values.mean()), n_digits)
+            mean[f"{name}_se"] = round(float(error), n_digits)
+        found.append(mean)
+    return found

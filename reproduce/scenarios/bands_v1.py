@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 import mercer
 from mercer.estimation.inspection import drawn
-from reproduce.cells import measured
+from reproduce.cells import PER_CENT, means, measured
 
 SEED = 0
 REGRESSORS = ("GPRegressor", "BaNKRegressor", "SequentialKernelRegressor")
@@ -60,8 +60,8 @@ def run() -> dict[str, object]:
 def summary(functions: Rows, levels: Rows) -> dict[str, object]:
     """Means in per cent, with standard errors."""
     return {
-        "functions": _means(functions, ("estimator",), ("function", "contributions")),
-        "levels": _means(levels, ("estimator", "n_levels"), ("known", "new")),
+        "functions": means(functions, ("estimator",), ("function", "contributions"), **PER_CENT),
+        "levels": means(levels, ("estimator", "n_levels"), ("known", "new"), **PER_CENT),
     }
 
 
@@ -142,18 +142,3 @@ def _fitted(name: str, X: Any, y: Array, k: int) -> Any:
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of chains: the default is what is measured
         return model.fit(X, y)
-
-
-def _means(rows: Rows, keys: tuple[str, ...], names: tuple[str, ...]) -> Rows:
-    groups: dict[tuple[Any, ...], Rows] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    found = []
-    for key, own in groups.items():
-        mean: dict[str, Any] = {**dict(zip(keys, key, strict=True)), "n_sets": len(own)}
-        for name in names:
-            values = 100.0 * np.array([row[name] for row in own])
-            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-            mean |= {name: round(float(values.mean()), 1), f"{name}_se": round(float(error), 1)}
-        found.append(mean)
-    return found

@@ -28,7 +28,7 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 import mercer
-from reproduce.cells import measured
+from reproduce.cells import means, measured
 
 SEED = 0
 KINDS, TASKS = ("sum", "squares", "chance"), ("classes", "numbers")
@@ -50,17 +50,11 @@ def run() -> dict[str, object]:
 
 def summary(rows: Rows) -> dict[str, object]:
     """Means over tables with standard errors."""
-    groups: dict[tuple[Any, ...], Rows] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in ("task", "kind", "n", "d")), []).append(row)
-    found = []
-    for (task, kind, n, d), own in groups.items():
-        line: dict[str, Any] = {"task": task, "kind": kind, "n": n, "d": d, "n_tables": len(own)}
-        for name in sorted(own[0].keys() - line.keys() - {"table"}):
-            values = np.array([row[name] for row in own])
-            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-            line |= {name: round(float(values.mean()), 3), f"{name}_se": round(float(error), 3)}
-        found.append(line)
+    keys, found = ("task", "kind", "n", "d"), []
+    for task in TASKS:
+        own = [row for row in rows if row["task"] == task]
+        names = tuple(name for name in own[0] if name not in (*keys, "table")) if own else ()
+        found += means(own, keys, names, count="n_tables")
     return {"rows": found}
 
 

@@ -585,9 +585,10 @@ class RegressionSettings:
         """
         d, kernel, prior = X.shape[1], self.common.make_kernel(), self.common.prior_of(X.shape[1])
         is_paper = self.common.prior == "paper"
-        start = paper_start(d, kernel) if is_paper else prior_start(d, kernel, prior)
+        own = prior_start(d, kernel, prior)
+        start = paper_start(d, kernel) if is_paper else own
         starts = [start + shift * places_of_weights(kernel, d) for shift in _SHIFTS]
-        starts += starts_of_few(X, y[np.newaxis, np.newaxis], kernel, prior_start(d, kernel, prior))
+        starts += starts_of_few(X, y[np.newaxis, np.newaxis], kernel, own)
         if self.log_noise_variance is None:
             mean, std = noise_prior(d, self.common.prior)
             prior = NormalPrior(np.append(prior.mean, mean), np.append(prior.std, std))

@@ -278,7 +278,8 @@ class HyperparameterPosterior:
     @property
     def starts(self) -> tuple[Array, ...]:
         """The paper's for every kernel, whatever the prior; of many inputs, with few that count."""
-        d, own = self.X.shape[1], prior_start(self.X.shape[1], self.kernel, self.kernel_prior)
+        d = self.X.shape[1]
+        own = prior_start(d, self.kernel, self.kernel_prior)
         targets = self.Y.reshape(self.n_kernels, -1, len(self.y))
         few = starts_of_few(self.X, targets, self.kernel, own)
         return (np.tile(paper_start(d, self.kernel), self.n_kernels), *few)
