@@ -1,12 +1,14 @@
-"""Noise that depends on the inputs: BaNK with three laws of it, beside boosting of quantiles.
+"""Noise that is not alike everywhere: BaNK with four laws of it, beside boosting of quantiles.
 
 *Data*: 300 rows of three functions that are known, sin 2x of the first input and noise of standard
 deviation s: "absolute" (one input, s in proportion to 1 + 2 |x|), "other input" (four inputs,
 log s a line in two that the function does not depend on), "even" (four inputs, s the same
-everywhere). Household expenditure on food by income (`engel`, statsmodels; 165 of 235 rows)
-and `diabetes` (scikit-learn; 310 of 442). Other rows are predicted, 2000 at most.
+everywhere); and "factor", the exponential of "even". Household expenditure on food by income
+(`engel`, statsmodels; 165 of 235 rows) and `diabetes` (scikit-learn; 310 of 442). Other rows are
+predicted, 2000 at most.
 
-*Ours*: `BaNKRegressor` with ``noise`` "heteroscedastic", "normal" and "student_t", defaults.
+*Ours*: `BaNKRegressor` with ``noise`` "heteroscedastic", "normal", "student_t" and, of targets
+above 0, "lognormal"; defaults.
 
 *Rivals*: scikit-learn's gradient boosting, defaults: of the 5 % and 95 % quantile, which gives no
 density; and of the mean, then of the logarithm of the squares that five folds leave, with a normal
@@ -38,9 +40,9 @@ SEED = 0
 NEEDS_PACKAGES = ("statsmodels",)
 N_SEEDS, N_NEW, BLOCK = 2, 2000, 500
 #: Name, rows.
-DATA = (("absolute", 300), ("other input", 300), ("even", 300), ("engel", 165),
-        ("diabetes", 310))  # fmt: skip
-LAWS = ("heteroscedastic", "normal", "student_t")
+DATA = (("absolute", 300), ("other input", 300), ("even", 300), ("factor", 300),
+        ("engel", 165), ("diabetes", 310))  # fmt: skip
+LAWS, OF_POSITIVE = ("heteroscedastic", "normal", "student_t"), "lognormal"
 QUANTILES, TWO_STAGES = "boosting, quantiles", "boosting, mean and log variance"
 KEYS = ("log_score", "coverage_90", "worst_third", "width_90", "interval_score", "rmse",
         "cpu_seconds")  # fmt: skip
@@ -56,14 +58,15 @@ def run() -> dict[str, object]:
 def table_of(name: str, n_rows: int, seed: int) -> tuple[Array, Array, Array | None]:
     """Inputs, targets and what is known of the noise, of so many rows at most."""
     rng = np.random.default_rng([SEED, seed])
-    if name in ("absolute", "other input", "even"):
+    if name in ("absolute", "other input", "even", "factor"):
         X = rng.uniform(-2.0, 2.0, (n_rows, 1 if name == "absolute" else 4))
         std = np.full(n_rows, 0.3)
         if name == "absolute":
             std = 0.2 * (1.0 + 2.0 * np.abs(X[:, 0]))
         elif name == "other input":
             std = 0.2 * np.exp(0.8 * X[:, 1] + 0.3 * X[:, 2])
-        return X, np.sin(2.0 * X[:, 0]) + std * rng.standard_normal(n_rows), std
+        y = np.sin(2.0 * X[:, 0]) + std * rng.standard_normal(n_rows)
+        return (X, np.exp(y), None) if name == "factor" else (X, y, std)
     if name == "engel":
         from statsmodels.datasets import engel
 
@@ -105,7 +108,7 @@ def _rounded(row: dict[str, Any], order: Array) -> dict[str, Any]:
 
 def _methods(X: Array, y: Array, Z: Array, new: Array, seed: int) -> Any:
     given = X, y, Z, new, seed
-    for law in LAWS:
+    for law in (*LAWS, OF_POSITIVE) if y.min() > 0.0 else LAWS:
         yield f"mercer, {law}", lambda law=law: _ours(law, *given)
     yield QUANTILES, lambda: _quantiles(*given)
     yield TWO_STAGES, lambda: _two_stages(*given)

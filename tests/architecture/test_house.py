@@ -89,8 +89,8 @@ def figures() -> dict[str, float]:
 
 
 LIMITS = {
-    "files": 198,
-    "lines": 73_416,
+    "files": 200,
+    "lines": 73_660,
     "files of gp": 15,
     "files of sphere": 15,
     "files of basis": 16,

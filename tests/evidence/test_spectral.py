@@ -289,13 +289,13 @@ def test_noise_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
     model = scenario._model
     monkeypatch.setattr(scenario, "_model", lambda *names: model(*names).set_params(**own))
     rows = scenario._cell("absolute", 60, 0) + scenario._cell("diabetes", 60, 0)
-    assert len(rows) == 2 * 5
+    assert len(rows) == 5 + 6
     for row in rows:
         assert 0.0 <= row["worst_third"] <= row["coverage_90"] <= 1.0
         assert row["interval_score"] >= row["width_90"] > 0.0
         assert (row["log_score"] is None) == (row["method"] == scenario.QUANTILES)
     metrics = scenario.summary(rows)
-    assert len(lines_of("spectral-noise", metrics)) == 2 + 10
+    assert len(lines_of("spectral-noise", metrics)) == 2 + 11
 
 
 def test_missing_inputs_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:

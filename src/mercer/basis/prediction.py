@@ -18,7 +18,8 @@ from mercer.basis.length_scales import LengthScaleGrid
 from mercer.basis.model import Array, Particles, variance_of_families
 from mercer.basis.settings import known_runs
 from mercer.errors import INSTALL, DataError, MercerWarning, warn_user
-from mercer.estimation.base import KernelEstimator, NumberPredictions
+from mercer.estimation.base import KernelEstimator
+from mercer.estimation.numbers import NumberPredictions
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws, Table
 from mercer.posterior.predictive import StudentMixture, check_level

@@ -30,10 +30,10 @@ from mercer.cli.out_of_core import StoredTraining, check_engine, fit_stored, ope
 from mercer.cli.outputs import check_outputs, typed_words
 from mercer.cli.saving import (
     as_json,
-    audit_step,
     compare_step,
     next_steps,
     say_fitted,
+    surprise_steps,
     table_model,
     words_of,
     write_files,
@@ -137,7 +137,8 @@ def _fit(
         own = words_of(words, name)
         steps.append(compare_step(own) if can_tell else None)
         if steps[-1] is not None and plan.table.task is REGRESSION:
-            session.propose(audit_step(own, each[0], plan.table.source))
+            for step in surprise_steps(own, each[0], plan.estimator, plan.table.source):
+                session.propose(step)
         session.propose(steps[-1])
     if fitted is None:
         fitted = fit_final(plan, session)

@@ -148,8 +148,7 @@ def next_steps(
         why = "A baseline is ahead: to see whether another model is as good"
         steps.append(_step(why, ["mercer", "compare", table, *end]))
     if evaluation is not None:
-        found = audit_step(own, evaluation, table), _varying(evaluation, estimator, known, table)
-        steps += [step for step in found if step is not None]
+        steps += surprise_steps(own, evaluation, estimator, table)
     saved = known.get("out") if model is None else model
     if saved is not None and evaluation is not None and len(inspection.names):
         where = (known.get("test") or table) if data is None else data  # the scored rows' table
@@ -163,10 +162,26 @@ def next_steps(
     return tuple(steps)
 
 
-def audit_step(words: Sequence[str], evaluation: AnyEvaluation, table: str) -> NextStep | None:
+def surprise_steps(
+    words: Sequence[str], evaluation: AnyEvaluation, estimator: Any, table: str
+) -> list[NextStep]:
+    """Propose what held-out targets that surprised the model ask for: an audit, and other noise.
+
+    The latter first where noise that is a factor may be all there is to it.
+    """
+    known = _parsed(words)
+    if known is None:
+        return []
+    varying, audit = _varying(evaluation, estimator, known, table), _audit(evaluation, known, table)
+    is_factor = varying is not None and "noise=lognormal" in varying.command
+    found = (varying, audit) if is_factor else (audit, varying)
+    return [step for step in found if step is not None]
+
+
+def _audit(evaluation: AnyEvaluation, known: Mapping[str, Any], table: str) -> NextStep | None:
     """Propose to look for wrong targets, where held-out ones surprised the model."""
-    doubt, known = _doubtful(evaluation), _parsed(words)
-    if doubt is None or known is None:
+    doubt = _doubtful(evaluation)
+    if doubt is None:
         return None
     others = _table_options(known, without=("--group", "--cv", "--set"))
     return _step(doubt, ["mercer", "audit", table, "--target", known["target"], *others])
@@ -244,7 +259,8 @@ def _varying(
 ) -> NextStep | None:
     """Propose noise that varies, where targets surprise the model more at some predictions.
 
-    Of counts their own law, whose noise varies with the mean.
+    Of counts their own law, whose noise varies with the mean; of targets above 0 noise that is a
+    factor, where that leaves less of it.
     """
     if isinstance(evaluation, Evaluation) or len(evaluation.rows.y) < _LEAST_SCATTER:
         return None
@@ -253,21 +269,35 @@ def _varying(
         getattr(each, "noise", None)
         for each in (estimator, *getattr(estimator, "members_", {}).values())
     }
-    if noises & {"heteroscedastic", "negative_binomial"} or np.ptp(held.mean) == 0.0:
+    if noises & {"heteroscedastic", "negative_binomial", "lognormal"} or np.ptp(held.mean) == 0.0:
         return None
     from scipy.stats import spearmanr
 
     correlation = spearmanr(held.mean, np.abs(held.pit - 0.5)).statistic
     if not abs(correlation) * np.sqrt(len(held.y)) > _VARYING:
         return None
-    where = "high" if correlation > 0.0 else "low"
+    where, noise, least = "high" if correlation > 0.0 else "low", "heteroscedastic", held.y.min()
+    how, model = "to let the noise vary", ["--model", "spectral"]
+    if correlation > 0.0 and least == 0.0 and (held.y == np.rint(held.y)).all():
+        noise = "negative_binomial"
+    elif correlation > 0.0 and least > 0.0 and _is_factor(held.y, np.maximum(held.mean, least)):
+        noise, how = "lognormal", "to take noise for a factor, which keeps intervals above 0"
+        if hasattr(estimator, "n_inducing"):  # a Gaussian process
+            model = ["--model", "gp"] if known["model"] == "gp" else []
     options = [*_table_options(known, without=("--set",)), "--report", _free_name("report.html")]
-    is_count = held.y.min() == 0.0 and (held.y == np.rint(held.y)).all()
-    noise = "negative_binomial" if is_count and correlation > 0.0 else "heteroscedastic"
-    own = ["--model", "spectral", "--set", f"noise={noise}"]
+    own = [*model, "--set", f"noise={noise}"]
     command = ["mercer", "fit", table, "--target", known["target"], *own, *options]
-    why = f"Targets scatter more where predictions are {where}: to let the noise vary"
-    return _step(why, command)
+    return _step(f"Targets scatter more where predictions are {where}: {how}", command)
+
+
+def _is_factor(y: NDArray[np.float64], mean: NDArray[np.float64]) -> bool:
+    """Whether one normal law of log(y / mean) has a higher log score than three laws of y - mean.
+
+    The three are of thirds of the rows, by their means. All is above 0.
+    """
+    thirds = np.array_split((y - mean)[np.argsort(mean, kind="stable")], 3)
+    loss_of_thirds = np.mean([np.log(third.std()) for third in thirds])
+    return bool(np.log(np.log(y / mean).std()) + np.log(y).mean() < loss_of_thirds)
 
 
 def label_probabilities(evaluation: Evaluation) -> NDArray[np.float64]:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from mercer.errors import ConvergenceWarning, DataError, UsageError, rows_without_names, warn_user
-from mercer.estimation.model_file import FromFile, ModelParts, require, write_model
+from mercer.estimation.model_file import FromFile, write_model
 from mercer.estimation.run import AnyEstimator, check_count
 from mercer.random import entropy_of, stream
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.frame import Frame
     from mercer.data.row_names import RowNames
     from mercer.estimation.inspection import Explanation, Inputs
-    from mercer.posterior.evaluation import TargetLaw
-    from mercer.posterior.labels import TargetLaws
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -604,196 +601,3 @@ class LabelPredictions(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """Most probable class of each row of X, shape (m,), in the type of the labels."""
         check_is_fitted(self)
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
-
-
-Array = NDArray[np.float64]
-Law = TypeVar("Law", bound="TargetLaw")
-_MOMENTS = ("mean", "std")
-
-
-class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
-    """Base of regressors: a subclass gives the law of standardised rows, and the rest follows."""
-
-    @abstractmethod
-    def _law(self, Z: Array) -> Law:
-        """Law of the targets of standardised rows (m, d), in their units."""
-
-    @abstractmethod
-    def _expected(self, Z: Array) -> Array:
-        """Mean of that law, shape (m,), where the law itself is not needed."""
-
-    @abstractmethod
-    def _sample(self, Z: Array, n_draws: int, rng: np.random.Generator) -> Array:
-        """Draw their targets, (n_draws, m)."""
-
-    @by_partition
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
-        """Posterior mean of the target.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        return_std : bool, default=False
-
-        Returns
-        -------
-        mean : ndarray of shape (m,)
-            In units of the target.
-        std : ndarray of shape (m,)
-            Standard deviation of a new observation, noise included; only with ``return_std``.
-        """
-        check_is_fitted(self)
-        Z = self._standardized(X)
-        if return_std:
-            laws = [self._law(Z[rows]) for rows in self._blocks(Z)]
-            return tuple(np.concatenate([getattr(law, name) for law in laws]) for name in _MOMENTS)
-        return np.concatenate([self._expected(Z[rows]) for rows in self._blocks(Z)])
-
-    @by_partition
-    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> tuple[Array, Array]:
-        """Central interval of a new observation, averaged over draws.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        level : float, default=0.9
-            Its probability, in (0, 1).
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (m,)
-            In units of the target.
-        """
-        from mercer.posterior.predictive import check_level
-
-        check_is_fitted(self)
-        check_level(level)
-        Z = self._standardized(X)
-        ends = [self._law(Z[rows]).interval(level) for rows in self._blocks(Z)]
-        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
-        return lower, upper
-
-    def sample_y(
-        self,
-        X: ArrayLike,
-        n_draws: int = 1,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-    ) -> Array:
-        """Draw new targets, shape (n_draws, m), of several outputs (n_draws, m, q).
-
-        Those of a draw come from one function, particle or member, each with noise of its own; a
-        Gaussian process refuses rows X (m, d) whose joint covariance is too large: a `DataError`.
-        """
-        check_is_fitted(self)
-        check_count("n_draws", n_draws, 1)
-        rng = np.random.default_rng(entropy_of(random_state))
-        return self._sample(self._standardized(X), n_draws, rng)
-
-    def predictive(self, X: ArrayLike) -> Law:
-        """Predictive law of the target of each row: a mixture, one or more components a draw.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-            A thousand rows or so at a time: each takes hundreds of components.
-        """
-        check_is_fitted(self)
-        return self._law(self._standardized(X))
-
-
-class JudgedNumbers:
-    """Mixin of regressors that may learn which of their targets are wrong.
-
-    Attributes
-    ----------
-    expected_target_, expected_target_std_ : ndarray of shape (n,)
-        Mean and standard deviation of a right target of each row, given the targets of the others.
-    contamination_rate_ : float
-        Posterior mean of the share of wrong targets.
-    recorded_ : ndarray of shape (n,)
-        Targets as they were given.
-    row_names_ : RowNames
-        How a report calls the rows.
-    """
-
-    noise: str
-    target_centre_: float
-    target_scale_: float
-
-    @abstractmethod
-    def _laws_of(self, Z: NDArray[np.float64], y: NDArray[np.float64]) -> TargetLaws:
-        """What the draws say of standardised rows (m, d) and targets that were not fitted."""
-
-    @property
-    def _is_contaminated(self) -> bool:
-        return self.noise == "contaminated"
-
-    def target_errors(
-        self: Any, X: ArrayLike, y: ArrayLike
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Say of rows that were not fitted how probably their targets are wrong.
-
-        Parameters
-        ----------
-        X : array or frame of shape (m, d)
-        y : array of shape (m,)
-            Their targets.
-
-        Returns
-        -------
-        proba : ndarray of shape (m,)
-            Probability that each is wrong, each by itself.
-        expected, std : ndarray of shape (m,)
-            Mean and standard deviation of a right target there.
-
-        Raises
-        ------
-        UsageError
-            If the noise is not "contaminated".
-        """
-        from mercer.likelihoods.label_noise import FARTHEST
-
-        check_is_fitted(self)
-        if not self._is_contaminated:
-            raise UsageError('target_errors needs a fit with noise="contaminated"')
-        Z = self._standardized(X)
-        given = np.asarray(y, dtype=np.float64)
-        if given.shape != (len(Z),) or not np.isfinite(given).all():
-            raise DataError(f"y must hold {len(Z)} finite numbers, one for a row of X")
-        scale, centre = self.target_scale_, self.target_centre_
-        laws = self._laws_of(Z, np.clip((given - centre) / scale, -FARTHEST, FARTHEST))
-        return laws.wrong, laws.mean * scale + centre, laws.std * scale
-
-    def _set_errors(self: Any, y: NDArray[np.float64], laws: TargetLaws, names: RowNames) -> None:
-        self.recorded_, self._laws = y, laws
-        self.row_names_ = names
-        self.target_error_proba_ = laws.wrong
-        self.expected_target_ = laws.mean * self.target_scale_ + self.target_centre_
-        self.expected_target_std_ = laws.std * self.target_scale_
-        self.contamination_rate_ = float(np.exp(self.posterior_.flat("log_rate")).mean())
-
-    def _put_errors(self: Any, parts: ModelParts) -> None:
-        """Add what is known of the targets to the parts of a file."""
-        parts.arrays["recorded"] = self.recorded_
-        parts.fields["rows"], numbers = self.row_names_.to_parts()
-        parts.arrays.update(numbers)
-        for name, values in vars(self._laws).items():
-            parts.arrays[f"targets/{name}"] = values
-
-    def _restore_errors(self: Any, parts: ModelParts) -> None:
-        """Check what a file says of targets, and take it over."""
-        from mercer.data.row_names import RowNames
-        from mercer.posterior.labels import TargetLaws
-        from mercer.posterior.schema import LARGEST, Array, check_arrays
-
-        rules = {
-            "recorded": Array(("1+",), least=-LARGEST, most=LARGEST),
-            "targets/wrong": Array(("1+",), least=0.0, most=1.0),
-            "targets/mean": Array(("1+",), least=-LARGEST, most=LARGEST),
-            "targets/std": Array(("1+",), least=0.0, most=LARGEST),
-        }
-        check_arrays(parts.arrays, rules, {})
-        recorded, *laws = (parts.arrays[name] for name in rules)
-        require(len({len(recorded), *map(len, laws)}) == 1, "targets")
-        names = RowNames.from_parts(parts.fields.get("rows"), parts.arrays, len(recorded))
-        self._set_errors(recorded, TargetLaws(*laws), names)

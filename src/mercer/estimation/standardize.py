@@ -264,27 +264,39 @@ _NORMAL_IQR = 1.349  # interquartile range of the standard normal law
 
 @dataclass(frozen=True)
 class TargetScale:
-    """y -> (y - centre) / scale, in units of the target; what is farthest is cut."""
+    """y -> (y - centre) / scale, in units of the target; what is farthest is cut.
+
+    With ``is_log`` all this is of its natural logarithm.
+    """
 
     centre: float  # or (q,), of several outputs
     scale: float
     farthest: float = math.inf  # in scales
+    is_log: bool = False
 
     def transform(self, y: Array) -> Array:
         """Standardise targets."""
-        z = (y - self.centre) / self.scale
+        z = ((np.log(y) if self.is_log else y) - self.centre) / self.scale
         return z if self.farthest == math.inf else np.clip(z, -self.farthest, self.farthest)
 
 
 def scale_target(
-    y: Array, *, is_robust: bool = False, farthest: float = math.inf, n_others: int = 0
+    y: Array,
+    *,
+    is_robust: bool = False,
+    farthest: float = math.inf,
+    n_others: int = 0,
+    is_log: bool = False,
 ) -> TargetScale:
     """Learn mean and standard deviation of finite targets, with a warning if all are the same.
 
     Of several outputs (n, q) those of each. Robust: median and interquartile range, as that of a
     normal law, unless that is 0. Standardised targets are cut at ``farthest``. ``n_others`` rows
     have targets that are not looked at. A `DataError` if targets are too large to compute with.
+    With ``is_log`` all this is of the logarithm of targets above 0.
     """
+    if is_log:
+        return replace(scale_target(np.log(y), n_others=n_others), is_log=True)
     if y.ndim > 1:
         each = [scale_target(column, n_others=n_others) for column in y.T]
         of_each: Any = np.array([(one.centre, one.scale) for one in each])

@@ -15,9 +15,10 @@ from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import DataError, UsageError
-from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partition, filled
+from mercer.errors import DataError, RowsError, UsageError
+from mercer.estimation.base import by_partition, filled
 from mercer.estimation.model_file import ModelParts
+from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_positive, fitting, run_options
 from mercer.estimation.standardize import TargetScale, fit_standardizer, scale_target
 from mercer.gp.averaging import (
@@ -56,6 +57,7 @@ from mercer.kernels.columns import distinct_rows
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import FARTHEST, shares_of
 from mercer.posterior.labels import TargetLaws
+from mercer.posterior.positive_laws import LOGNORMAL, NOT_POSITIVE, LogNormalMixture
 from mercer.posterior.predictive import StudentMixture
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
@@ -144,8 +146,16 @@ def _with_few_draws(
         found = few_functions(functions, y, *most)
         return None if found is None else (found[0], found[1] * target.scale)
 
-    unit = "{:.2g} in units of the target" + (" between means" if len(X) > FEW_ROWS else "")
+    of_what = "its logarithm" if target.is_log else "the target"
+    unit = f"{{:.2g}} in units of {of_what}{' between means' if len(X) > FEW_ROWS else ''}"
     return with_few(averaged, few, unit, is_induced=is_induced)
+
+
+def _log_units(y: Array, noise: NoiseOfRows | None, target: TargetScale) -> float:
+    """Sum over targets, standardised, of the logarithm of one of their units in the user's."""
+    weights = np.ones(len(y)) if noise is None else noise.weights
+    logs = y * target.scale + target.centre if target.is_log else 0.0
+    return float(weights.sum() * math.log(target.scale) + np.sum(weights * logs))
 
 
 # Weights of rows: how often each counts. Rows that are the same are one row that counts so often
@@ -206,7 +216,7 @@ def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(np.diff(ends, prepend=0))
 
 
-class ProcessRegressor(NumberPredictions[StudentMixture]):
+class ProcessRegressor(JudgedNumbers, NumberPredictions[StudentMixture | LogNormalMixture]):
     """Base of `GPRegressor`: all that needs the draws only."""
 
     # More than elsewhere: each block costs a factorisation a draw.
@@ -215,8 +225,6 @@ class ProcessRegressor(NumberPredictions[StudentMixture]):
     _functions: tuple[FunctionDraws, ...]  # one a kernel, of the draws that predict
     _all_functions: tuple[FunctionDraws, ...]
     _weights: tuple[float, ...]
-    target_centre_: float
-    target_scale_: float
     _known_std: float  # of the noise on average, where each row's is known
 
     @by_partition
@@ -291,16 +299,15 @@ class ProcessRegressor(NumberPredictions[StudentMixture]):
             for i, functions in enumerate(self._all_functions):
                 mine = of_kernel == i
                 drawn[mine] = functions.sample(rng, Z, int(mine.sum()))
-        return drawn * self.target_scale_ + self.target_centre_
+        return self._in_units(drawn)
 
     def _function_draws(
         self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
     ) -> list[Array]:
         drawn = sample_functions(self._functions, self._weights, parts, n_draws, rng)
-        scale, centre = self.target_scale_, self.target_centre_
-        return [f[:, np.newaxis] * scale + centre for f in drawn]
+        return [self._in_units(f[:, np.newaxis]) for f in drawn]
 
-    def _law(self, Z: Array) -> StudentMixture:
+    def _law(self, Z: Array) -> Any:
         parts = [_law_of(functions, Z) for functions in self._functions]
         locations, scales = (
             np.hstack([getattr(part, name) for part in parts]) for name in ("locations", "scales")
@@ -308,15 +315,19 @@ class ProcessRegressor(NumberPredictions[StudentMixture]):
         shares = zip(self._weights, parts, strict=True)
         weights = np.concatenate([w * part.weights for w, part in shares])
         law = StudentMixture(locations, scales, weights, math.inf, n_kinds=parts[0].n_kinds)
-        return law.in_units(self.target_scale_, self.target_centre_, self._expected(Z))
+        return self._law_in_units(law, self._average(Z))
+
+    def _average(self, Z: Array) -> Array:
+        """Mean of the functions at standardised rows, standardised."""
+        each = [w * f.expected(Z) for w, f in zip(self._weights, self._functions, strict=True)]
+        return np.asarray(sum(each))
 
     def _expected(self, Z: Array) -> Array:
-        each = [w * f.expected(Z) for w, f in zip(self._weights, self._functions, strict=True)]
-        return np.asarray(sum(each) * self.target_scale_ + self.target_centre_)
+        return self._law(Z).mean if self._is_log else self._in_units(self._average(Z))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
+class GPRegressor(ProcessRegressor, GPEstimator):
     """Regression by a Gaussian process, averaged over hyperparameters.
 
     The target is an intercept, a function and normal noise. The function has a covariance with one
@@ -330,7 +341,11 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         Standard deviation of the noise in units of the target, where it is known; an array has
         that of each row of ``fit``. New targets then have the noise of the rows on average (root
         mean square); `latent` is without it.
-    noise : {"normal", "contaminated"}, default="normal"
+    noise : {"normal", "lognormal", "contaminated"}, default="normal"
+        "lognormal": targets are above 0, such as prices and durations, and noise is a factor: the
+        function is their logarithm, with normal noise, whose standard deviation ``noise_std`` and
+        ``noise_std_`` then are. ``predict`` gives the mean, and intervals stay above 0; `latent` is
+        of the logarithm.
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
         drawn along. The function is then learned in spite of them, and predictions are of right
@@ -442,7 +457,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         self._check_arguments()
         self._forget()
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
-        X, y, noise = self._distinct(np.asarray(X), np.asarray(y, dtype=np.float64), sample_weight)
+        X, y, noise = self._distinct(np.asarray(X), self._possible(y), sample_weight)
         self.feature_labels_ = self._labels()
         counts = np.ones(len(y), np.int64) if noise is None else copies(noise.weights)
         self.standardizer_ = fit_standardizer(
@@ -450,7 +465,10 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         )
         farthest = FARTHEST if self._is_contaminated else math.inf
         target = scale_target(
-            np.repeat(y, counts), is_robust=self._is_contaminated, farthest=farthest
+            np.repeat(y, counts),
+            is_robust=self._is_contaminated,
+            farthest=farthest,
+            is_log=self._is_log,
         )
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
         limit = self._limit_of_rows()
@@ -482,8 +500,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
         evidence = averaged.fits[0].fitted.evidence
         if evidence is not None:  # of targets in the user's units
-            n_targets = len(ys) if noise is None else float(noise.weights.sum())
-            evidence = (evidence[0] - n_targets * math.log(target.scale), evidence[1])
+            evidence = (evidence[0] - _log_units(ys, noise, target), evidence[1])
         self._set_fitted(Xs, ys, noise, target, intercept, averaged.fits, evidence, induced)
         self.notes_ = (*notes, *averaged.notes, *self._said_of_copies())
         if laws is not None:
@@ -624,6 +641,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
 
     def _restore(self, parts: ModelParts) -> None:
         common, X, y, noise, fits, target, intercept = restore(parts)
+        target = replace(target, is_log=self._is_log)
         common.put_into(self)
         evidence, induced = restore_evidence(parts), None
         if "inducing/rows" in parts.arrays:
@@ -634,7 +652,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
             self._restore_errors(parts)
 
     def _check_arguments(self) -> None:
-        check_choice("noise", self.noise, ("normal", "contaminated"))
+        check_choice("noise", self.noise, ("normal", LOGNORMAL, "contaminated"))
         if self._is_contaminated:
             check_choice('inference (with noise="contaminated")', self.inference, _SAMPLED)
             if self.n_inducing is not None or np.ndim(self.noise_std) > 0:
@@ -649,6 +667,14 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         elif self.noise_std != "learn":
             check_positive("noise_std", self.noise_std)
         self._check_sampler()
+
+    def _possible(self, y: ArrayLike) -> Array:
+        """Return the targets; a `DataError` names the first that the noise does not allow."""
+        y = np.asarray(y, dtype=np.float64)
+        if self._is_log and not (y > 0.0).all():
+            row = int(np.argmin(y > 0.0))
+            raise RowsError([row], f": the target is {y[row]:g}, and {NOT_POSITIVE}")
+        return y
 
     def _distinct(
         self, X: Array, y: Array, sample_weight: ArrayLike | None
@@ -719,8 +745,7 @@ class GPRegressor(JudgedNumbers, ProcessRegressor, GPEstimator):
         draws = self.posterior_
         best = int(np.argmax(draws.flat("log_density")))
         log_evidence = float(draws.flat("log_evidence")[best])
-        n_targets = len(y) if noise is None else float(noise.weights.sum())
-        self.log_marginal_likelihood_ = log_evidence - n_targets * math.log(target.scale)
+        self.log_marginal_likelihood_ = log_evidence - _log_units(y, noise, target)
 
     def _at_a_glance(self) -> GPRegressor:
         functions = []

@@ -181,10 +181,14 @@ GLOSSARY_OF_NUMBERS: Final = (
 )
 
 
+_FIRST_WORDS: Final = ("The model is", "Targets are above 0, and their logarithm is")
+
+
 def describe_numbers(estimator: Any) -> tuple[str, ...]:
     """Say in plain words what the model is, and what its file holds."""
     return (
-        "The model is a smooth unknown function of the inputs, and noise around it. "
+        f"{_FIRST_WORDS[estimator.noise == 'lognormal']} a smooth unknown function of the inputs, "
+        "and noise around it. "
         f"{errors_words(estimator)}{kernel_words(estimator)}How fast the "
         "function may change along each input, how far it may rise and fall, and how large the "
         f"noise is, {_averaged(estimator)}",

@@ -267,6 +267,14 @@ def noise_words(estimator: Any) -> str:
         return " ".join(f"{name}: {noise_words(estimator.output(name))}" for name in names)
     noise = estimator.noise_std_
     share = min(1.0, (noise / estimator.target_scale_) ** 2)
+    if getattr(estimator, "noise", None) == "lognormal":
+        return (
+            "Noise is a factor, whose logarithm has a standard deviation of "
+            f"{number(noise)}: two targets in three are between {number(math.exp(-noise))} and "
+            f"{number(math.exp(noise))} times what is typical of their inputs. About "
+            f"{percent(share, 0 if share > 0.02 else 1)} of the variance of the target's logarithm "
+            "is noise, or due to what the inputs do not tell."
+        )
     return (
         f"The noise has a standard deviation of {number(noise)}, in units of the target: about "
         f"{percent(share, 0 if share > 0.02 else 1)} of the target's variance is noise, or due to "

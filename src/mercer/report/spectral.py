@@ -136,7 +136,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
     draws = estimator.posterior_
     shape = "a straight part plus a curve" if estimator.linear_part else "a curve"
     return (
-        f"{_FIRST_WORDS[estimator.noise == COUNTS].format(shape)} {_output_words(estimator)}"
+        f"{_FIRST_WORDS.get(estimator.noise, _AROUND).format(shape)} {_output_words(estimator)}"
         "How alike "
         "the curve is at two rows depends on how far apart they are in their inputs, and the "
         "kernel says how. It is not chosen but learned, as a mixture of waves of any frequency. "
@@ -159,10 +159,13 @@ def _output_words(estimator: Any) -> str:
     )
 
 
-_FIRST_WORDS: Final = (
-    "The model is an unknown function of the inputs, {}, and noise around it.",
-    "Targets are counts, and the logarithm of their mean is an unknown function of the inputs, {}.",
-)
+_AROUND: Final = "The model is an unknown function of the inputs, {}, and noise around it."
+_FIRST_WORDS: Final = {
+    "lognormal": "Targets are above 0, and their logarithm is an unknown function of the inputs, "
+    "{}, and noise around it.",
+    COUNTS: "Targets are counts, and the logarithm of their mean is an unknown function of the "
+    "inputs, {}.",
+}
 
 
 def _count_words(estimator: Any) -> str:

@@ -51,6 +51,7 @@ from mercer.spectral.fitting import (
     learn_spectrum,
     make_probe,
     missing_of,
+    right_targets,
     sample_long_enough,
 )
 from mercer.spectral.missing import InputLaws
@@ -60,7 +61,6 @@ from mercer.spectral.prediction import function_draws, spread
 from mercer.spectral.rows import (
     MemoryRows,
     RowsWithout,
-    Table,
     TrainingRows,
     check_table,
     some_positions,
@@ -604,26 +604,17 @@ def _key(label: Any) -> float | str:
 # Counts, whose regressor has one function and Polya-Gamma variables.
 
 _LARGEST_COUNT = 1e12
+_NO_COUNT = f"noise={COUNTS!r} is for counts, whole numbers from 0 to {_LARGEST_COUNT:g}"
 
 
-def _counts(table: Table) -> NDArray[np.float64]:
-    """Return the targets; a `DataError` names the place of the first that is no count."""
-    y = table.targets(np.arange(table.n_rows))
-    is_count = (y >= 0.0) & (y <= _LARGEST_COUNT) & (y == np.rint(y))
-    if not is_count.all():
-        row = int(np.argmin(is_count))
-        raise table.refusal(
-            row,
-            f": the target is {y[row]:g}, and noise={COUNTS!r} is for counts, whole numbers from 0 "
-            f"to {_LARGEST_COUNT:g}",
-        )
-    return y
+def _are_counts(y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.asarray((y >= 0.0) & (y <= _LARGEST_COUNT) & (y == np.rint(y)))
 
 
 def fit_count_result(model: Any, X: Any, y: Any, started: float) -> Result:
     """Fit a regressor of counts whose arguments have been checked."""
     table = check_table(model, X, y)
-    targets = _counts(table)
+    targets = right_targets(table, _are_counts, _NO_COUNT)
     spectral = model._settings(table.n_rows)
     law = CountModel.of(targets, has_level=spectral.linear_part)
     target = TargetScale(0.0, 1.0)

@@ -15,13 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
-from mercer.estimation.base import JudgedNumbers, NumberPredictions, by_partition
+from mercer.estimation.base import by_partition
 from mercer.estimation.model_file import ModelParts
+from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_common, fitting
 from mercer.estimation.tasks import task_of
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
-from mercer.posterior.predictive import CountMixture, StudentMixture
+from mercer.posterior.positive_laws import LOGNORMAL, CountMixture, LogNormalMixture
+from mercer.posterior.predictive import StudentMixture
 from mercer.spectral.fitting import fit_result
 from mercer.spectral.model import COUNTS, NOISES
 from mercer.spectral.prediction import (
@@ -50,7 +52,9 @@ def names_of_outputs(y: Any) -> tuple[str, ...]:
 
 
 class FunctionRegressor(
-    JudgedNumbers, LearnedKernel, NumberPredictions[StudentMixture | CountMixture]
+    JudgedNumbers,
+    LearnedKernel,
+    NumberPredictions[StudentMixture | LogNormalMixture | CountMixture],
 ):
     """Base of `BaNKRegressor`: all that needs the drawn functions and spectra only."""
 
@@ -94,7 +98,8 @@ class FunctionRegressor(
     def predict_noise_std(self, X: ArrayLike) -> Array:
         """Posterior mean of the standard deviation of the noise at rows X (m, d), (m,) or (m, q).
 
-        In units of the target; the same at all rows unless the noise is "heteroscedastic".
+        In units of the target, of "lognormal" noise of its logarithm; the same at all rows unless
+        the noise is "heteroscedastic".
         """
         check_is_fitted(self)
         if self._functions.is_of_counts:
@@ -111,9 +116,7 @@ class FunctionRegressor(
         centre, locations = self._functions.locations(Z)
         if self._functions.is_of_counts:
             return self._functions.count_law(locations)
-        scale, shift = self.target_scale_, self.target_centre_
-        law = self._functions.law(locations, Z)
-        return law.in_units(scale, shift, centre * scale + shift)
+        return self._law_in_units(self._functions.law(locations, Z), centre)
 
     def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
         return target_laws(self._functions, Z, y, np.zeros(len(y), dtype=bool))
@@ -126,9 +129,8 @@ class FunctionRegressor(
         self, parts: Sequence[Array], n_draws: int, rng: np.random.Generator
     ) -> list[Array]:
         task_of(self)  # refuses several outputs
-        scale, shift = self.target_scale_, self.target_centre_
         functions = self._functions.chosen(n_draws, rng)
-        return [functions.locations(Z)[1].T[:n_draws, np.newaxis] * scale + shift for Z in parts]
+        return [self._in_units(functions.locations(Z)[1].T[:n_draws, np.newaxis]) for Z in parts]
 
     def _drawn(self, Z: Array) -> Array:
         drawn = super()._drawn(Z)
@@ -145,8 +147,9 @@ class FunctionRegressor(
         return np.concatenate([np.expm1(np.log1p(each).mean(axis=1)) for each in ratios])
 
     def _expected(self, Z: Array) -> Array:
-        mean = self._functions.expected(Z) * self.target_scale_ + self.target_centre_
-        return np.asarray(mean)
+        if self._is_log:
+            return np.asarray(self._law(Z).mean)
+        return np.asarray(self._in_units(self._functions.expected(Z)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -167,8 +170,11 @@ class BaNKRegressor(FunctionRegressor):
         the paper.
     ridge_precision : float or "learn", default="learn"
         Prior precision of the coefficients relative to that of the noise.
-    noise : {"normal", "contaminated", "student_t", "heteroscedastic", "negative_binomial"}, \
-            default="normal"
+    noise : {"normal", "lognormal", "contaminated", "student_t", "heteroscedastic", \
+            "negative_binomial"}, default="normal"
+        "lognormal": targets are above 0, such as prices and durations, and noise is a factor: the
+        function is their logarithm, with normal noise. ``predict`` gives the mean, and intervals
+        stay above 0.
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
         drawn along. The function is then learned in spite of them, and predictions are of right
@@ -212,9 +218,9 @@ class BaNKRegressor(FunctionRegressor):
         targets, of "student_t" its scale; of counts "dispersion" stands in its place. Of missing
         inputs also "input_mean" and "input_precision" of the law of the standardised inputs.
     noise_std_ : float
-        Posterior mean of the standard deviation of the noise, in units of the target; of
-        "heteroscedastic" noise its geometric mean over the rows (see `predict_noise_std`); counts
-        have none.
+        Posterior mean of the standard deviation of the noise, in units of the target, of
+        "lognormal" noise of its logarithm; of "heteroscedastic" noise its geometric mean over the
+        rows (see `predict_noise_std`); counts have none.
     dispersion_ : float
         Posterior mean of r, of counts only.
     target_error_proba_ : ndarray of shape (n,)
@@ -298,9 +304,9 @@ class BaNKRegressor(FunctionRegressor):
             Inputs: finite numbers, or NaN with ``missing="posterior"``. What `mercer.data.open`
             gives is read block by block.
         y : array of shape (n,), or (n, q), or str
-            Targets: finite numbers; with ``noise="negative_binomial"`` counts, of which a
-            `mercer.DataError` names the first that is none; with a RowSource, the name of their
-            column in it.
+            Targets: finite numbers; with ``noise="negative_binomial"`` counts and with "lognormal"
+            numbers above 0, of which a `mercer.DataError` names the first that is none; with a
+            RowSource, the name of their column in it.
             Several outputs, q columns, have a function and normal noise each, and one kernel.
         """
         started = time.monotonic()
@@ -355,10 +361,10 @@ class BaNKRegressor(FunctionRegressor):
     def _check_arguments(self) -> None:
         check_arguments(self)
         check_choice("noise", self.noise, tuple(NOISES))
-        if self.missing == "posterior" and self.noise not in ("normal", COUNTS):
+        if self.missing == "posterior" and self.noise not in ("normal", LOGNORMAL, COUNTS):
             raise UsageError(
-                f'missing="posterior" goes with normal noise and counts, not with noise='
-                f'"{self.noise}"; fill gaps in with encode=TableEncoder(missing="indicator")'
+                f'missing="posterior" goes with normal and lognormal noise and counts, not with '
+                f'noise="{self.noise}"; fill gaps in with encode=TableEncoder(missing="indicator")'
             )
         check_common(self)
 

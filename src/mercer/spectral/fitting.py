@@ -25,6 +25,7 @@ from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
+from mercer.posterior.positive_laws import LOGNORMAL, NOT_POSITIVE
 from mercer.random import stream
 from mercer.sampling.driver import (
     Labels,
@@ -498,12 +499,26 @@ _LATE = (
 )
 
 
+def right_targets(
+    table: Table, is_right: Callable[[Array], NDArray[np.bool_]], words: str
+) -> Array:
+    """Return all targets; a `DataError` names the place of the first that the noise has not."""
+    y = table.targets(np.arange(table.n_rows))
+    right = is_right(y)
+    if not right.all():
+        row = int(np.argmin(right))
+        raise table.refusal(row, f": the target is {y[row]:g}, and {words}")
+    return y
+
+
 def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
     """Fit an estimator whose arguments have been checked; sets what scikit-learn's checks set."""
     table = check_table(model, X, y)
     settings = model._settings(table.n_rows)
     options = run_options(model, table.digest(), started)
     is_normal = settings.noise_law is None
+    if settings.noise == LOGNORMAL:
+        right_targets(table, lambda y: y > 0.0, NOT_POSITIVE)
     target, shared = learn_spectrum(
         model,
         table,
@@ -515,6 +530,7 @@ def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
             is_robust=settings.has_far_errors,
             farthest=FARTHEST if settings.noise == "contaminated" else math.inf,
             n_others=max(table.n_rows - (model.kernel_rows or _ROWS_OF_SCALES), 0),
+            is_log=settings.noise == LOGNORMAL,
         ),
         sample_rows=fit_spectral,
         functions_of=function_draws,

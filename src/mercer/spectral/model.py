@@ -52,6 +52,7 @@ from mercer.likelihoods.label_noise import (
     rate_of,
 )
 from mercer.numerics.cholesky import factorise
+from mercer.posterior.positive_laws import LOGNORMAL
 from mercer.spectral.loops import read_factor, select_lower, tridiagonal_evidence
 
 if TYPE_CHECKING:
@@ -689,6 +690,7 @@ COUNTS = "negative_binomial"  # targets are counts: `mercer.spectral.class_model
 #: By the name that an estimator's ``noise`` has.
 NOISES: Mapping[str, ScaleMixture | None] = {
     "normal": None,
+    LOGNORMAL: None,
     "contaminated": ContaminatedNoise(),
     "student_t": StudentNoise(),
     "heteroscedastic": HeteroscedasticNoise(),

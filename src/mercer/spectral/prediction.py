@@ -30,7 +30,8 @@ from mercer.estimation.run import check_choice
 from mercer.likelihoods.label_noise import WIDTHS, log_kinds, right_shares, shares_of, width_of
 from mercer.posterior.draws import Draws, Table, finite_or_none
 from mercer.posterior.labels import TargetLaws
-from mercer.posterior.predictive import CountMixture, StudentMixture
+from mercer.posterior.positive_laws import CountMixture
+from mercer.posterior.predictive import StudentMixture
 from mercer.spectral.missing import InputLaws
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import design, feature_kernel, log_variances

@@ -21,6 +21,7 @@ from mercer.estimation.model_file import (
     restore_common,
 )
 from mercer.likelihoods.label_noise import N_KINDS
+from mercer.posterior.positive_laws import LOGNORMAL
 from mercer.posterior.schema import TARGET, Array, Fields, ListOf, Sizes, Text, Whole, check_arrays
 from mercer.spectral.class_fitting import MOST_CLASSES, ClassDraws, ClassResult, class_draws
 from mercer.spectral.fitting import Result
@@ -51,6 +52,7 @@ _NOISE_STD = {"draws/noise_std": Array(_DRAW, least=0.0, is_open=True)}
 _LEAST_DISPERSION = 1e-30
 _OF_NOISE = {
     "normal": {"draws/log_evidence": Array(_DRAW)},
+    LOGNORMAL: {"draws/log_evidence": Array(_DRAW)},
     "contaminated": {
         "draws/log_likelihood": Array(_DRAW),
         "draws/log_rate": Array(_DRAW, most=0.0),

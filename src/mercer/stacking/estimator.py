@@ -46,7 +46,6 @@ from mercer.errors import DataError, MercerWarning, NumericalError, UsageError, 
 from mercer.estimation.base import (
     KernelEstimator,
     LabelPredictions,
-    NumberPredictions,
     by_partition,
     encode_classes,
 )
@@ -58,6 +57,7 @@ from mercer.estimation.model_file import (
     require,
     restore_common,
 )
+from mercer.estimation.numbers import NumberPredictions
 from mercer.estimation.run import check_common, check_count, fitting, nearest_hint, run_options
 from mercer.estimation.splits import folds, number_groups
 from mercer.estimation.standardize import fit_standardizer, scale_target
@@ -378,8 +378,8 @@ class _Stack(KernelEstimator):
             is_made = not isinstance(each, type) and hasattr(each, "get_params")
             if not isinstance(each, str) and not is_made:
                 raise UsageError(f"models holds {each!r}, which is no name and no estimator")
-            if getattr(each, "noise", "") == "negative_binomial":
-                raise UsageError("models mixes laws of numbers; that of counts is none of them")
+            if (noise := getattr(each, "noise", "")) in ("negative_binomial", "lognormal"):
+                raise UsageError(f'models mixes laws of any numbers; noise="{noise}" has none')
         if not listed:
             raise UsageError("models must name one model at least")
         return listed

@@ -1,11 +1,15 @@
-"""Noise that depends on the inputs on the command line: fit, scores, predictions."""
+"""Noise that is not alike everywhere on the command line: fit, scores, predictions."""
 
 from __future__ import annotations
 
 import csv
+import html
+import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pytest
 
 NOISE = (
     "--model", "spectral", "--set", "noise=heteroscedastic", "--set", "n_frequencies=8",
@@ -30,3 +34,45 @@ def test_noise_that_varies_is_fitted_scored_and_predicted(run, tmp_path: Path) -
     with found.open() as rows:
         width = [float(row["upper_90"]) - float(row["lower_90"]) for row in csv.DictReader(rows)]
     assert np.median(np.array(width)[x > 0.5]) > 3.0 * np.median(np.array(width)[x < -0.5])
+
+
+def prices(path: Path, *, power: float) -> Path:
+    """Prices with noise in proportion to them (1), or alike everywhere (0)."""
+    rng = np.random.default_rng(3)
+    size = rng.uniform(0.0, 2.0, 200)
+    mean, noise = 10.0 * np.exp(size), 0.25 * rng.standard_normal(200)
+    price = np.where(power, mean * np.exp(noise), mean + 10.0 * noise)
+    pd.DataFrame({"size": size, "price": price}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_it_is_proposed_where_noise_is_a_factor(run, tmp_path: Path, power: float) -> None:
+    data, out = prices(tmp_path / "prices.csv", power=power), tmp_path / "r.html"
+    tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
+    code, said, err = run("fit", data, "--target", "price", *tiny, "--report", out)
+    assert code == 0, err
+    page = html.unescape(out.read_text())
+    for text in (said, page):
+        assert ("--set noise=lognormal" in text) == bool(power)
+    if not power:
+        return
+    assert said.index("noise=lognormal") < said.index("mercer compare")
+    given = ["--set", "noise=lognormal", "--out", tmp_path / "m.mercer", "--report", out]
+    code, said, err = run("fit", data, "--target", "price", *tiny, *given)
+    assert code == 0, err
+    assert "Targets scatter more" not in said
+    code, _, err = run("predict", tmp_path / "m.mercer", data, "--out", tmp_path / "p.csv")
+    assert code == 0, err
+    assert (pd.read_csv(tmp_path / "p.csv")["lower_90"] > 0.0).all()
+
+
+@pytest.mark.parametrize("model", ["gp", "spectral"])
+def test_a_target_that_is_not_above_0_is_refused(run, tmp_path: Path, model: str) -> None:
+    data = tmp_path / "prices.csv"
+    data.write_text("size,price\n" + "".join(f"{k},{k}\n" for k in range(1, 60)) + "7,-3.5\n")
+    given = ("--target", "price", "--model", model, "--set", "noise=lognormal", "--cv", "2")
+    code, _, err = run("fit", data, *given)
+    assert code == 3
+    assert re.search(r"(row 60: the target is|a target of) -3\.5", err)
+    assert "noise='lognormal' is for numbers above 0" in err

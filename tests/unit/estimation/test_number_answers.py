@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.estimation.base import NumberPredictions
+from mercer.estimation.numbers import NumberPredictions
 from support.process_fits import tiny
 from support.spectral_fits import waves
 

@@ -1,0 +1,229 @@
+"""Laws of targets that are not negative: noise that is a factor, and counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, gammaincinv, gammaln, logsumexp
+
+from mercer.errors import DataError
+from mercer.likelihoods.logistic import count_log_mass
+from mercer.posterior.predictive import (
+    StudentMixture,
+    check_level,
+    one_value_per_row,
+    search_quantiles,
+)
+
+__all__ = ["CountMixture", "LogNormalMixture"]
+
+Array = NDArray[np.float64]
+
+# The predictive law of targets above 0 whose noise is a factor: a mixture of log-normals.
+
+LOGNORMAL = "lognormal"  # the name of such noise
+NOT_POSITIVE = f"noise={LOGNORMAL!r} is for numbers above 0"
+_LARGEST_LOG = 340.0  # of a mean: its square, too, is a number
+
+
+@dataclass(frozen=True, eq=False)
+class LogNormalMixture:
+    """The law of a target above 0 for each of m rows whose logarithm is a mixture of normals.
+
+    Parameters
+    ----------
+    of_log : StudentMixture
+        Law of the natural logarithm; all degrees of freedom are infinite.
+
+    Examples
+    --------
+    >>> law = LogNormalMixture(NormalMixture(np.array([[0.0]]), np.array([0.5])))
+    >>> round(float(law.mean[0]), 4), round(float(law.std[0]), 4), float(law.cdf([1.0])[0])
+    (1.1331, 0.6039, 0.5)
+    """
+
+    of_log: StudentMixture
+
+    @cached_property
+    def _means(self) -> tuple[Array, Array]:
+        """Mean of each component, and its variance over the square of that: (m, C)."""
+        squares = np.square(np.broadcast_to(self.of_log.scales, self.of_log.locations.shape))
+        logs = self.of_log.locations + 0.5 * squares
+        return np.exp(np.minimum(logs, _LARGEST_LOG)), np.expm1(np.minimum(squares, _LARGEST_LOG))
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of the mixture: above its median."""
+        return np.asarray(self._means[0] @ self.of_log.weights)
+
+    @cached_property
+    def std(self) -> Array:
+        """Standard deviation of the mixture, by the law of total variance."""
+        means, ratios = self._means
+        relative = means / self.mean[:, np.newaxis]
+        squares = np.square(relative) * ratios + np.square(relative - 1.0)
+        return np.asarray(self.mean * np.sqrt(squares @ self.of_log.weights))
+
+    def log_density(self, y: ArrayLike) -> Array:
+        """Return the log density of one value above 0 per row, in nats; finite."""
+        logs = self._logs(y)
+        return self.of_log.log_density(logs) - logs
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """Return the probability of values up to y, above 0, one per row."""
+        return self.of_log.cdf(self._logs(y))
+
+    def pit(self, y: ArrayLike) -> Array:
+        """Return the same."""
+        return self.cdf(y)
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Return the ends, above 0, of the central interval: see `StudentMixture.interval`."""
+        lower, upper = (np.minimum(end, 2.0 * _LARGEST_LOG) for end in self.of_log.interval(level))
+        return np.exp(lower), np.exp(upper)
+
+    def sample(
+        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
+    ) -> Array:
+        """Draw new targets, (n, m): see `StudentMixture.sample`."""
+        drawn = self.of_log.sample(rng, n, chosen)
+        return np.asarray(np.exp(np.minimum(drawn, 2.0 * _LARGEST_LOG)))
+
+    def _logs(self, y: ArrayLike) -> Array:
+        values = one_value_per_row(y, len(self.of_log.locations))
+        if np.any(values <= 0.0):
+            raise DataError(f"a target of {values.min():g} has no density: {NOT_POSITIVE}")
+        return np.asarray(np.log(values))
+
+
+# The predictive law of counts: a mixture of negative binomials.
+
+# Means are cut here: beyond, whole numbers are not numbers of their own any more.
+_LARGEST_MEAN, _SMALLEST_MEAN = 1e15, 1e-300
+_LARGEST_RATE = 1e18  # of a Poisson law that can be drawn from
+
+
+@dataclass(frozen=True, eq=False)
+class CountMixture:
+    """A mixture of negative binomials with equal weights for each of m rows.
+
+    Parameters
+    ----------
+    means : ndarray of shape (m, C)
+        Of each component, not negative; cut at 1e15.
+    dispersions : ndarray of shape (C,)
+        r, positive: the variance of a component is mean + mean^2 / r.
+
+    Raises
+    ------
+    DataError
+        When shapes do not fit, or a number is none of those above.
+
+    Examples
+    --------
+    >>> law = CountMixture(np.array([[2.0, 4.0]]), np.array([5.0, 5.0]))
+    >>> float(law.mean[0]), round(float(law.std[0]), 3), law.interval(0.9)[1].tolist()
+    (3.0, 2.449, [8.0])
+    """
+
+    means: Array
+    dispersions: Array
+
+    def __post_init__(self) -> None:
+        means, r = self.means, self.dispersions
+        if means.ndim != 2 or means.shape[1:] != r.shape or not len(r):
+            raise DataError(
+                f"need means of shape (m, C) and dispersions of (C,), got {means.shape} and "
+                f"{r.shape}"
+            )
+        if np.isnan(means).any() or np.any(means < 0.0) or not np.all((r > 0.0) & (r < np.inf)):
+            raise DataError("means must not be negative, dispersions positive and finite")
+        object.__setattr__(self, "means", np.clip(means, _SMALLEST_MEAN, _LARGEST_MEAN))
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of the mixture."""
+        return np.asarray(self.means.mean(axis=1))
+
+    @cached_property
+    def std(self) -> Array:
+        """Standard deviation of the mixture, by the law of total variance."""
+        within = self.means * (1.0 + self.means / self.dispersions)
+        return np.asarray(np.sqrt(within.mean(axis=1) + self.means.var(axis=1)))
+
+    def log_density(self, y: ArrayLike) -> Array:
+        """Return the log probability of one count per row, in nats; finite."""
+        values = self._counts(y)[:, np.newaxis]
+        f = np.log(self.means) - np.log(self.dispersions)
+        logs = logsumexp(count_log_mass(values, f, self.dispersions), axis=1)
+        return np.asarray(logs - math.log(len(self.dispersions)))
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """Return the probability of counts up to y, one per row."""
+        return self._below(self._counts(y), np.arange(len(self.means)))
+
+    def pit(self, y: ArrayLike) -> Array:
+        """Return the probability of counts below y, and half of that of y."""
+        return self.cdf(y) - 0.5 * np.exp(self.log_density(y))
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Return the ends of the central interval, whole numbers; it holds the level or more.
+
+        Parameters
+        ----------
+        level : float
+            Probability inside, in (0, 1); as much outside on either side at most.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (m,)
+        """
+        check_level(level)
+        return self._quantiles((1.0 - level) / 2.0), self._quantiles((1.0 + level) / 2.0)
+
+    def sample(
+        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
+    ) -> Array:
+        """Draw new counts, (n, m); the rows of a draw share their component (n,)."""
+        if chosen is None:
+            chosen = rng.integers(len(self.dispersions), size=n)
+        r = self.dispersions[chosen][:, np.newaxis]
+        rates = rng.standard_gamma(r, (n, len(self.means))) / r * self.means[:, chosen].T
+        return rng.poisson(np.minimum(rates, _LARGEST_RATE)).astype(np.float64)
+
+    def _counts(self, y: ArrayLike) -> Array:
+        values = one_value_per_row(y, len(self.means))
+        if np.any(values < 0.0) or np.any(values != np.rint(values)):
+            raise DataError("only whole numbers from 0 on have a probability as counts")
+        return values
+
+    def _below(self, y: Array, rows: NDArray[np.intp]) -> Array:
+        """Probability of counts up to y (k,) of some rows; y between counts joins them smoothly."""
+        means, r = self.means[rows], self.dispersions
+        below = betainc(r, np.maximum(y + 1.0, 1e-9)[:, np.newaxis], r / (r + means))
+        return np.asarray(np.where(y > -1.0, below.mean(axis=1), 0.0))
+
+    def _quantiles(self, p: float) -> Array:
+        """Return the least counts up to which the probability is p or more."""
+        mean, std = self.mean, self.std
+        low = np.maximum(mean - math.sqrt((1.0 - p) / p) * std - 1.0, -1.0)
+        high = mean + math.sqrt(p / (1.0 - p)) * std + 1.0
+        shape = np.square(mean / std)
+        start = np.clip(gammaincinv(shape, p) * mean / shape - 0.5, low, high)
+
+        def gap_and_slope(points: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
+            # The slope is that of a gamma law with the same mean and standard deviation.
+            own, rate = shape[rows], (shape / mean)[rows]
+            x = np.maximum(points + 0.5, 0.1 / rate)
+            slope = np.exp(own * np.log(rate) + (own - 1.0) * np.log(x) - rate * x - gammaln(own))
+            return self._below(points, rows) - p, slope
+
+        near = np.maximum(0.25, 4.0 * np.spacing(high))
+        found = search_quantiles(start, low, high, gap_and_slope, near)
+        count = np.maximum(np.ceil(found - near), 0.0)
+        all_rows = np.arange(len(mean))
+        return np.where(self._below(count, all_rows) < p, count + 1.0, count)

@@ -1,0 +1,155 @@
+"""`noise="lognormal"`: targets above 0 whose noise is a factor, from their law to a report."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import mercer
+from mercer.errors import DataError, UsageError
+from mercer.posterior.positive_laws import LogNormalMixture
+from mercer.posterior.predictive import StudentMixture
+
+pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+
+# The law.
+
+LOCATIONS = np.array([[0.0, 1.0, -2.0], [5.0, 5.5, 4.0]])
+SCALES, WEIGHTS = np.array([0.5, 0.2, 1.0]), np.array([0.5, 0.3, 0.2])
+LAW = LogNormalMixture(StudentMixture(LOCATIONS, SCALES, WEIGHTS, np.inf))
+
+
+@pytest.mark.parametrize("row", [0, 1])
+def test_the_law_is_a_mixture_of_log_normals(row: int) -> None:
+    own = stats.lognorm(SCALES, scale=np.exp(LOCATIONS[row]))
+    mean, second = WEIGHTS @ own.mean(), WEIGHTS @ (own.var() + own.mean() ** 2)
+    assert LAW.mean[row] == pytest.approx(mean, rel=1e-12)
+    assert LAW.std[row] == pytest.approx(np.sqrt(second - mean**2), rel=1e-9)
+    for y in (0.01, 1.0, 200.0):
+        values = np.full(2, y)
+        density, below = WEIGHTS @ own.pdf(y), WEIGHTS @ own.cdf(y)
+        assert np.exp(LAW.log_density(values)[row]) == pytest.approx(density, rel=1e-9)
+        assert LAW.cdf(values)[row] == pytest.approx(below, rel=1e-9)
+        assert LAW.pit(values)[row] == LAW.cdf(values)[row]
+    lower, upper = LAW.interval(0.9)
+    for end, level in ((lower, 0.05), (upper, 0.95)):
+        assert WEIGHTS @ own.cdf(end[row]) == pytest.approx(level, abs=1e-7)
+
+
+def test_draws_have_its_median() -> None:
+    """Five standard errors of a share of 40 000."""
+    y = LAW.sample(np.random.default_rng(0), 40_000)
+    assert (y > 0.0).all()
+    middle = LAW.interval(1e-9)[0]
+    assert np.abs((y < middle).mean(axis=0) - 0.5).max() < 5.0 * 0.5 / 200.0
+
+
+def test_far_logarithms_stay_finite() -> None:
+    far = np.array([[800.0], [-800.0], [0.0]])
+    law = LogNormalMixture(StudentMixture(far, np.array([40.0]), np.ones(1), np.inf))
+    ends = law.interval(0.999)
+    drawn = law.sample(np.random.default_rng(0), 100)
+    assert np.isfinite([law.mean, law.std, *ends]).all()
+    assert np.isfinite(drawn).all()
+
+
+def test_what_is_not_above_0_has_no_density() -> None:
+    for y in (0.0, -1.0):
+        with pytest.raises(DataError, match="above 0"):
+            LAW.log_density([1.0, y])
+
+
+# The estimators: those of the logarithm, in units of the target.
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(-2.0, 2.0, (60, 2))
+LOGS = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.3 * RNG.standard_normal(60)
+NEW, NEW_LOGS = X[:20] + 0.05, LOGS[:20] + 0.1
+MODELS: dict[str, Any] = {
+    "gp": mercer.GPRegressor(random_state=0, progress=False),
+    "gp, one kernel": mercer.GPRegressor(kernel="rbf", random_state=0, progress=False),
+    "spectral": mercer.BaNKRegressor(
+        n_frequencies=24, n_draws=20, n_warmup=20, n_chains=2, random_state=0, progress=False
+    ),
+}
+
+
+def pair(name: str) -> tuple[Any, Any]:
+    """A model of targets, and one of their logarithms."""
+    given = MODELS[name].get_params()
+    make = type(MODELS[name])
+    factor = make(**{**given, "noise": "lognormal"}).fit(X, np.exp(LOGS))
+    return factor, make(**given).fit(X, np.log(np.exp(LOGS)))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_is_the_model_of_the_logarithm(name: str) -> None:
+    model, plain = pair(name)
+    for key, values in plain.posterior_.variables.items():
+        np.testing.assert_array_equal(model.posterior_.variables[key], values)
+    law, of_log = model.predictive(NEW), plain.predictive(NEW)
+    ends = np.exp(plain.predict_interval(NEW, 0.8))
+    np.testing.assert_allclose(model.predict_interval(NEW, 0.8), ends)
+    np.testing.assert_allclose(
+        law.log_density(np.exp(NEW_LOGS)), of_log.log_density(NEW_LOGS) - NEW_LOGS
+    )
+    mean, std = model.predict(NEW, return_std=True)
+    np.testing.assert_allclose(mean, model.predict(NEW))
+    assert (mean > np.exp(plain.predict(NEW))).all()
+    assert (std > 0.0).all()
+    assert model.noise_std_ == plain.noise_std_
+    drawn = (each.sample_y(NEW, 3, random_state=1) for each in (model, plain))
+    np.testing.assert_allclose(np.log(next(drawn)), next(drawn))
+    np.testing.assert_array_equal(model.query(NEW, 5), plain.query(NEW, 5))
+    if hasattr(plain, "log_marginal_likelihood_"):
+        evidence = plain.log_marginal_likelihood_ - LOGS.sum()
+        assert model.log_marginal_likelihood_ == pytest.approx(evidence)
+    if getattr(plain, "log_evidence_", None) is not None:
+        assert model.log_evidence_ == pytest.approx(plain.log_evidence_ - LOGS.sum())
+
+
+@pytest.mark.parametrize("name", ["gp", "spectral"])
+def test_it_is_saved_explained_and_reported(name: str, tmp_path: Path) -> None:
+    model, _ = pair(name)
+    model.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+    np.testing.assert_array_equal(again.predict_interval(NEW), model.predict_interval(NEW))
+    told = model.explain(NEW[:2])
+    total = told.contributions.sum(axis=1) + told.baseline
+    np.testing.assert_allclose(total, model.predict(NEW[:2]), rtol=1e-6)
+    assert ((told.lower <= told.contributions) & (told.contributions <= told.upper)).all()
+    path = model.report(tmp_path / "r.html", NEW, np.exp(NEW_LOGS))
+    page = html.unescape(path.read_text())
+    assert "Targets are above 0, and their logarithm is" in page
+    assert "Noise is a factor" in page
+
+
+def test_repeated_rows_are_weights() -> None:
+    twice = mercer.GPRegressor(kernel="rbf", inference="map", noise="lognormal")
+    y = np.exp(LOGS)
+    one = twice.fit(np.vstack([X, X[:9]]), np.append(y, y[:9])).log_marginal_likelihood_
+    weights = np.append(np.full(9, 2.0), np.ones(51))
+    assert twice.fit(X, y, sample_weight=weights).log_marginal_likelihood_ == pytest.approx(one)
+
+
+@pytest.mark.parametrize("name", ["gp", "spectral"])
+def test_targets_that_are_not_above_0_are_refused_by_row(name: str) -> None:
+    y = np.exp(LOGS)
+    y[7] = 0.0
+    model = type(MODELS[name])(noise="lognormal")
+    with pytest.raises(DataError, match=r"row 7 of X .*: the target is 0, and noise='lognormal'"):
+        model.fit(X, y)
+
+
+def test_who_cannot_mix_it_says_so() -> None:
+    one = mercer.GPRegressor(noise="lognormal")
+    with pytest.raises(UsageError, match='noise="lognormal" has none'):
+        mercer.MercerRegressor(models=["gp", one]).fit(X, np.exp(LOGS))
+    with pytest.raises(UsageError, match="several outputs have normal noise"):
+        mercer.BaNKRegressor(noise="lognormal").fit(X, np.exp(np.column_stack([LOGS, LOGS])))
