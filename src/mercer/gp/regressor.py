@@ -146,7 +146,7 @@ def _with_few_draws(
         found = few_functions(functions, y, *most)
         return None if found is None else (found[0], found[1] * target.scale)
 
-    of_what = "its logarithm" if target.is_log else "the target"
+    of_what = "the target" + "'s logarithm" * target.is_log
     unit = f"{{:.2g}} in units of {of_what}{' between means' if len(X) > FEW_ROWS else ''}"
     return with_few(averaged, few, unit, is_induced=is_induced)
 
