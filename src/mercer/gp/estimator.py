@@ -309,7 +309,8 @@ class GPClassifier(LabelPredictions, GPEstimator):
         slower, and `laplace_distance` says how far the two are apart.
     prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs. "wide": log variance ~ N(1, 3^2),
-        log weights ~ N(-1 - log d - 2 log max(d / 30, 1), 3^2), of several classes 2^2. "paper":
+        log weights ~ N(-1 - log d - 2 log max(d / 30, 1), 3^2), of several classes 2^2; of more
+        than 300 each with a chance of 4 / d ~ N(-1 - log 4, 2^2) instead: few decide. "paper":
         N(-3, 3^2) for all. A mapping of kinds to mean and standard deviation of the logarithm, such
         as ``{"weight": (-2.0, 3.0)}``, changes these kinds of "wide": variance, weight, shape,
         period, frequency.

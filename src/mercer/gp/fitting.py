@@ -590,8 +590,7 @@ class RegressionSettings:
         starts = [start + shift * places_of_weights(kernel, d) for shift in _SHIFTS]
         starts += starts_of_few(X, y[np.newaxis, np.newaxis], kernel, own)
         if self.log_noise_variance is None:
-            mean, std = noise_prior(d, self.common.prior)
-            prior = NormalPrior(np.append(prior.mean, mean), np.append(prior.std, std))
+            prior = prior.with_one_more(*noise_prior(d, self.common.prior))
             starts = [np.append(each, _NOISE_START) for each in starts]
             if self.noise_of_rows is not None and self.noise_of_rows.n_more > 0.0:
                 starts.append(np.append(starts[1][:-1], _LITTLE_NOISE))

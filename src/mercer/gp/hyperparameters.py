@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from mercer.errors import NumericalError, UsageError
 from mercer.kernels.base import Kernel, Parameter
@@ -139,6 +139,10 @@ def _wide(n_inputs: int) -> dict[str, Moments]:
 
 #: Of more inputs weights are smaller before the data, and searched for from several starts.
 MANY_INPUTS = 30
+# Of more, four are expected to have the weights that they have where few decide: their own law puts
+# these so far out that a small table cannot say otherwise.
+_HUNDREDS = 300
+_MEAN_OF_FEW, _STD_OF_FEW = -1.0 - float(np.log(4.0)), 2.0
 # Standard deviation of the log weights of several classes, of which 75 to 100 rows say less.
 _OF_SEVERAL = 2.0
 _KINDS = tuple(_wide(1))
@@ -188,15 +192,41 @@ def _is_moments(moments: Any) -> bool:
 
 @dataclass(frozen=True)
 class NormalPrior:
-    """Independent normals: ``mean`` and ``std`` of shape (p,)."""
+    """Independent normals: ``mean`` and ``std`` of shape (p,).
+
+    With ``share`` (p,), below 1, each is the mixture of its own normal and, with that weight,
+    N(-1 - log 4, 2^2): the weight of an input if few decide.
+    """
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
+    share: NDArray[np.float64] | None = None
 
     def log_density(self, theta: NDArray[np.float64]) -> float:
-        """Log density without its constant: -1/2 sum ((theta - mean)/std)^2."""
+        """Log density without its constant: -1/2 sum ((theta - mean)/std)^2 of normals."""
         z = (theta - self.mean) / self.std
-        return float(-0.5 * (z @ z))
+        own = float(-0.5 * (z @ z))
+        if self.share is None:
+            return own
+        return own + float(np.sum(np.log1p(-self.share) + np.logaddexp(0.0, self._odds(theta))))
+
+    def _odds(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log odds of the law of few against the own one, shape (p,)."""
+        assert self.share is not None
+        z, z_few = (theta - self.mean) / self.std, (theta - _MEAN_OF_FEW) / _STD_OF_FEW
+        with np.errstate(divide="ignore"):
+            prior_odds = np.log(self.share) - np.log1p(-self.share)
+        return np.asarray(prior_odds + np.log(self.std / _STD_OF_FEW) + 0.5 * (z**2 - z_few**2))
+
+    def tiled(self, times: int) -> NormalPrior:
+        """Return the prior of as many kernels: theta (times p,)."""
+        share = None if self.share is None else np.tile(self.share, times)
+        return NormalPrior(np.tile(self.mean, times), np.tile(self.std, times), share)
+
+    def with_one_more(self, mean: float, std: float) -> NormalPrior:
+        """Return the prior with a normal of one more parameter, the last."""
+        share = None if self.share is None else np.append(self.share, 0.0)
+        return NormalPrior(np.append(self.mean, mean), np.append(self.std, std), share)
 
     @property
     def log_constant(self) -> float:
@@ -205,10 +235,14 @@ class NormalPrior:
 
     def gradient(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gradient of the log density, shape (p,)."""
-        return (self.mean - theta) / self.std**2
+        own = (self.mean - theta) / self.std**2
+        if self.share is None:
+            return own
+        few = (_MEAN_OF_FEW - theta) / _STD_OF_FEW**2
+        return np.asarray(own + expit(self._odds(theta)) * (few - own))
 
     def interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Central interval of probability ``level``: lower and upper ends of shape (p,)."""
+        """Central interval of each one's own normal: lower and upper ends of shape (p,)."""
         half = float(ndtri(0.5 + 0.5 * level)) * self.std
         return self.mean - half, self.mean + half
 
@@ -216,16 +250,19 @@ class NormalPrior:
 def kernel_prior(
     n_inputs: int, choice: PriorChoice = "wide", kernel: Kernel = _ARD, *, is_several: bool = False
 ) -> NormalPrior:
-    """Return independent normals over theta (p,), by the kinds of its entries.
+    """Return the prior over theta (p,), by the kinds of its entries.
 
     The weights of a kernel that looks at some inputs only are those of a table with no others.
     ``is_several``: for the functions of several classes.
     """
-    mean, std = np.empty((2, kernel.n_parameters(n_inputs)))
+    mean, std, share = np.zeros((3, kernel.n_parameters(n_inputs)))
     for parameter, place in each_parameter(kernel, n_inputs):
-        moments = _moments(parameter.n_seen(n_inputs), choice, is_several=is_several)
-        mean[place], std[place] = moments[parameter.kind]
-    return NormalPrior(mean, std)
+        n_seen = parameter.n_seen(n_inputs)
+        mean[place], std[place] = _moments(n_seen, choice, is_several=is_several)[parameter.kind]
+        is_given = choice == "paper" or (not isinstance(choice, str) and "weight" in choice)
+        if parameter.kind == "weight" and parameter.size(n_inputs) > _HUNDREDS and not is_given:
+            share[place] = _FEW_INPUTS[0] / n_seen
+    return NormalPrior(mean, std, share if share.any() else None)
 
 
 def noise_prior(n_inputs: int, choice: PriorChoice) -> Moments:

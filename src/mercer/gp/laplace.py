@@ -272,8 +272,7 @@ class HyperparameterPosterior:
     @cached_property
     def prior(self) -> NormalPrior:
         """Of all log parameters."""
-        one, times = self.kernel_prior, self.n_kernels
-        return NormalPrior(np.tile(one.mean, times), np.tile(one.std, times))
+        return self.kernel_prior.tiled(self.n_kernels)
 
     @property
     def starts(self) -> tuple[Array, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from sklearn.datasets import load_breast_cancer
 
 import mercer
@@ -337,6 +337,23 @@ def test_three_of_many_inputs_are_found() -> None:
     assert set(model.kernel_weights_) & {"rbf", "matern52"}
     far = GPClassifier(**own, kernel="rbf", prior={"weight": (-1.0 - np.log(100), 3.0)})
     assert log_score(y[80:], far.fit(X[:80], y[:80]).predict_proba(X[80:])) > 0.6
+
+
+@pytest.mark.slow
+def test_chains_keep_the_three_of_hundreds_that_the_maximum_finds() -> None:
+    """The mutant: a normal prior of all weights, by which none of so many decides."""
+    rng, d = np.random.default_rng(0), 600
+    X = rng.standard_normal((1060, d))
+    y = (rng.random(1060) < expit(4.0 * X[:, :3].sum(axis=1))).astype(int)
+    normal = {"weight": (-1.0 - np.log(d) - 2.0 * np.log(d / 30), 3.0)}
+    losses = []
+    for prior in ("wide", normal):
+        model = GPClassifier(
+            kernel="rbf", inference="hmc", prior=prior, n_chains=1, n_draws=150, random_state=0
+        )
+        losses.append(log_score(y[60:], model.fit(X[:60], y[:60]).predict_proba(X[60:])))
+    assert losses[0] < 0.4
+    assert losses[1] > 0.6
 
 
 def test_inputs_that_act_by_their_squares_are_found_among_many() -> None:

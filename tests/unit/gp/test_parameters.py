@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mercer.errors import UsageError
 from mercer.gp.hyperparameters import (
@@ -168,3 +169,48 @@ def test_searches_of_many_inputs_begin_where_few_decide() -> None:
             np.testing.assert_allclose(own[has_weight], -1.0 - np.log(most))
     assert starts_of_few(X[:, :30], targets, kernel, start[: 3 + 30]) == ()
     assert starts_of_few(X, targets, kernel_named("isotropic(rbf)"), start[:2]) == ()
+
+
+# The prior of hundreds of weights: a normal, or with a small share the weight of one of few.
+D = 320
+OWN_MEAN, OWN_STD = -1.0 - np.log(D) - 2.0 * np.log(D / 30.0), 3.0
+FEW = stats.norm(-1.0 - np.log(4.0), 2.0)
+
+
+def density_of_a_weight(x: float) -> float:
+    own = stats.norm(OWN_MEAN, OWN_STD)
+    return float((1.0 - 4.0 / D) * own.pdf(x) + 4.0 / D * FEW.pdf(x))
+
+
+def test_of_hundreds_of_inputs_few_are_expected_to_decide() -> None:
+    theta = np.random.default_rng(0).normal(OWN_MEAN, OWN_STD, D + 1)
+    theta[:3] = 2.0, -1.0, 0.5
+    prior, variance = kernel_prior(D), stats.norm(1.0, 3.0)
+    expected = sum(np.log(density_of_a_weight(x)) for x in theta[1:])
+    expected += variance.logpdf(theta[0])
+    assert prior.log_density(theta) + prior.log_constant == pytest.approx(expected)
+    for i, step in enumerate(1e-5 * np.eye(len(theta))[:4]):
+        rise = prior.log_density(theta + step) - prior.log_density(theta - step)
+        assert prior.gradient(theta)[i] == pytest.approx(rise / 2e-5, abs=1e-6)
+
+
+def test_it_is_that_of_each_kernel_and_not_of_the_noise() -> None:
+    prior = kernel_prior(D)
+    theta = np.random.default_rng(0).normal(OWN_MEAN, OWN_STD, D + 1)
+    twice = prior.tiled(2)
+    assert twice.log_density(np.tile(theta, 2)) == pytest.approx(2.0 * prior.log_density(theta))
+    more = prior.with_one_more(-3.0, 3.0)
+    assert more.log_density(np.append(theta, -3.0)) == pytest.approx(prior.log_density(theta))
+    assert more.gradient(np.append(theta, 0.0))[-1] == pytest.approx(-3.0 / 9.0)
+
+
+@pytest.mark.parametrize(
+    ("d", "choice", "has_few"),
+    [
+        (300, "wide", False), (301, "wide", True), (301, "paper", False),
+        (301, {"weight": (-2.0, 3.0)}, False), (301, {"variance": (0.0, 1.0)}, True),
+    ],
+)  # fmt: skip
+def test_few_are_expected_of_more_than_300_unless_weights_are_given(d, choice, has_few) -> None:
+    assert (kernel_prior(d, choice).share is not None) == has_few
+    assert kernel_prior(d, choice, kernel_named("isotropic(rbf)")).share is None
