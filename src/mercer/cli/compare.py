@@ -33,7 +33,7 @@ from mercer.cli.fitting import (
 )
 from mercer.cli.options import TableOptions
 from mercer.cli.outputs import check_format, check_outputs, typed_words, write_rows
-from mercer.cli.saving import NextStep, fit_step
+from mercer.cli.saving import NextStep, compare_noise_step, fit_step
 from mercer.cli.tables import N_FOLDS, SMALL, TrainingTable, cross_validation, read_training
 from mercer.cli.terminal import Session, digits3, duration, lowest, plain_table, shown, spoken
 from mercer.data.files import nearest, printable, quoted
@@ -49,7 +49,7 @@ from mercer.estimation.cross_validate import (
 from mercer.estimation.tasks import CLASSIFICATION, Task
 from mercer.models import able_models, choose_model, model_names
 from mercer.posterior.container import write_atomically
-from mercer.posterior.evaluation import compared, digits, joined, paired_gap
+from mercer.posterior.evaluation import HeldTargets, compared, digits, joined, paired_gap
 from mercer.posterior.scores import Metric, find_metric
 
 # The table of `compare`: it fills as models finish, and ends with a sentence of advice.
@@ -538,6 +538,10 @@ class _Report:
         fields, step = self._as_json(is_complete=is_complete)
         session.say("advice", fields["advice"])
         session.propose(step)
+        best = _best_two(self.live.results, self.metric)[0]
+        held = None if best is None else joined(best.parts)
+        if isinstance(held, HeldTargets):
+            session.propose(compare_noise_step(typed_words(), held))
         if self.out is not None:
             write_scores(self.out, self.live.results, fields)
         session.give(fields)

@@ -26,7 +26,14 @@ from mercer.estimation.inspection import Inspection
 from mercer.estimation.model_file import TableModel, write_model
 from mercer.estimation.tasks import REGRESSION, task_of
 from mercer.models import MODELS, ModelEntry
-from mercer.posterior.evaluation import AnyEvaluation, Evaluation, Provenance, is_warning, standing
+from mercer.posterior.evaluation import (
+    AnyEvaluation,
+    Evaluation,
+    HeldTargets,
+    Provenance,
+    is_warning,
+    standing,
+)
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
@@ -254,40 +261,65 @@ _VARYING = 4.0  # standard errors of a rank correlation: false alarm 6e-5
 _LEAST_SCATTER = 50  # held-out rows
 
 
+_OF_NO_SIZE = {"heteroscedastic", "negative_binomial", "lognormal"}
+
+
 def _varying(
     evaluation: AnyEvaluation, estimator: Any, known: Mapping[str, Any], table: str
 ) -> NextStep | None:
-    """Propose noise that varies, where targets surprise the model more at some predictions.
+    """Propose noise that varies, where targets surprise the model more at some predictions."""
+    members = (estimator, *getattr(estimator, "members_", {}).values())
+    if isinstance(evaluation, Evaluation) or _OF_NO_SIZE & {
+        getattr(each, "noise", None) for each in members
+    }:
+        return None
+    suiting = _suiting_noise(evaluation.rows)
+    if suiting is None:
+        return None
+    noise, why = suiting
+    model = ["--model", "spectral"]
+    if noise == "lognormal" and hasattr(estimator, "n_inducing"):  # a Gaussian process
+        model = ["--model", "gp"] if known["model"] == "gp" else []
+    options = [*_table_options(known, without=("--set",)), "--report", _free_name("report.html")]
+    own = [*model, "--set", f"noise={noise}"]
+    return _step(why, ["mercer", "fit", table, "--target", known["target"], *own, *options])
+
+
+def compare_noise_step(words: Sequence[str], held: HeldTargets) -> NextStep | None:
+    """Propose to compare models with other noise, where held-out targets of one look like it."""
+    known = _parsed(words)
+    if known is None or any(each.startswith("noise=") for each in known["settings"]):
+        return None
+    suiting = _suiting_noise(held)
+    if suiting is None:
+        return None
+    noise, why = suiting
+    own = ["--models", "gp,spectral" if noise == "lognormal" else "spectral"]
+    own += [*_table_options(known), "--set", f"noise={noise}"]
+    return _step(why, ["mercer", "compare", known["data"], "--target", known["target"], *own])
+
+
+def _suiting_noise(held: HeldTargets) -> tuple[str, str] | None:
+    """Say which noise targets suggest that surprise a model more at some predictions, and why.
 
     Of counts their own law, whose noise varies with the mean; of targets above 0 noise that is a
     factor, where that leaves less of it.
     """
-    if isinstance(evaluation, Evaluation) or len(evaluation.rows.y) < _LEAST_SCATTER:
-        return None
-    held = evaluation.rows
-    noises = {
-        getattr(each, "noise", None)
-        for each in (estimator, *getattr(estimator, "members_", {}).values())
-    }
-    if noises & {"heteroscedastic", "negative_binomial", "lognormal"} or np.ptp(held.mean) == 0.0:
+    y, mean = held.y, held.mean
+    if y.ndim > 1 or len(y) < _LEAST_SCATTER or np.ptp(mean) == 0.0:
         return None
     from scipy.stats import spearmanr
 
-    correlation = spearmanr(held.mean, np.abs(held.pit - 0.5)).statistic
-    if not abs(correlation) * np.sqrt(len(held.y)) > _VARYING:
+    correlation = spearmanr(mean, np.abs(held.pit - 0.5)).statistic
+    if not abs(correlation) * np.sqrt(len(y)) > _VARYING:
         return None
-    where, noise, least = "high" if correlation > 0.0 else "low", "heteroscedastic", held.y.min()
-    how, model = "to let the noise vary", ["--model", "spectral"]
-    if correlation > 0.0 and least == 0.0 and (held.y == np.rint(held.y)).all():
+    where, least = "high" if correlation > 0.0 else "low", y.min()
+    noise, how = "heteroscedastic", "to let the noise vary"
+    if correlation > 0.0 and least == 0.0 and (y == np.rint(y)).all():
         noise = "negative_binomial"
-    elif correlation > 0.0 and least > 0.0 and _is_factor(held.y, np.maximum(held.mean, least)):
+    elif correlation > 0.0 and least > 0.0 and _is_factor(y, np.maximum(mean, least)):
         noise, how = "lognormal", "to take noise for a factor, which keeps intervals above 0"
-        if hasattr(estimator, "n_inducing"):  # a Gaussian process
-            model = ["--model", "gp"] if known["model"] == "gp" else []
-    options = [*_table_options(known, without=("--set",)), "--report", _free_name("report.html")]
-    own = [*model, "--set", f"noise={noise}"]
-    command = ["mercer", "fit", table, "--target", known["target"], *own, *options]
-    return _step(f"Targets scatter more where predictions are {where}: {how}", command)
+    return noise, f"Targets scatter more where predictions are {where}: {how}"
 
 
 def _is_factor(y: NDArray[np.float64], mean: NDArray[np.float64]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -76,3 +77,19 @@ def test_a_target_that_is_not_above_0_is_refused(run, tmp_path: Path, model: str
     assert code == 3
     assert re.search(r"(row 60: the target is|a target of) -3\.5", err)
     assert "noise='lognormal' is for numbers above 0" in err
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_a_comparison_proposes_it_too(run, tmp_path: Path, power: float) -> None:
+    data = prices(tmp_path / "prices.csv", power=power)
+    tiny = ["--models", "gp,ridge", "--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
+    code, said, err = run("compare", data, "--target", "price", *tiny)
+    assert code == 0, err
+    assert ("--models gp,spectral" in said) == bool(power)
+    if power:
+        again = shlex.split(said[said.rindex("next") + 4 :].strip())
+        assert again[1:3] == ["compare", str(data)]
+        assert again[-1] == "noise=lognormal"
+        code, said, err = run(*again[1:], "--models", "gp")
+        assert code == 0, err
+        assert "Targets scatter more" not in said
