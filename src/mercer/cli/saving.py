@@ -261,7 +261,7 @@ _VARYING = 4.0  # standard errors of a rank correlation: false alarm 6e-5
 _LEAST_SCATTER = 50  # held-out rows
 
 
-_OF_NO_SIZE = {"heteroscedastic", "negative_binomial", "lognormal"}
+_VARYING_NOISES = {"heteroscedastic", "negative_binomial", "lognormal"}
 
 
 def _varying(
@@ -269,7 +269,7 @@ def _varying(
 ) -> NextStep | None:
     """Propose noise that varies, where targets surprise the model more at some predictions."""
     members = (estimator, *getattr(estimator, "members_", {}).values())
-    if isinstance(evaluation, Evaluation) or _OF_NO_SIZE & {
+    if isinstance(evaluation, Evaluation) or _VARYING_NOISES & {
         getattr(each, "noise", None) for each in members
     }:
         return None
@@ -328,8 +328,9 @@ def _is_factor(y: NDArray[np.float64], mean: NDArray[np.float64]) -> bool:
     The three are of thirds of the rows, by their means. All is above 0.
     """
     thirds = np.array_split((y - mean)[np.argsort(mean, kind="stable")], 3)
-    loss_of_thirds = np.mean([np.log(third.std()) for third in thirds])
-    return bool(np.log(np.log(y / mean).std()) + np.log(y).mean() < loss_of_thirds)
+    with np.errstate(divide="ignore"):  # of no noise
+        loss_of_thirds = np.mean([np.log(third.std()) for third in thirds])
+        return bool(np.log(np.log(y / mean).std()) + np.log(y).mean() < loss_of_thirds)
 
 
 def label_probabilities(evaluation: Evaluation) -> NDArray[np.float64]:
