@@ -12,7 +12,7 @@ from scipy import stats
 
 import mercer
 from mercer.errors import DataError, UsageError
-from mercer.posterior.positive_laws import LogNormalMixture
+from mercer.posterior.positive_laws import LogNormalMixture, MixedLaws
 from mercer.posterior.predictive import StudentMixture
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
@@ -147,9 +147,75 @@ def test_targets_that_are_not_above_0_are_refused_by_row(name: str) -> None:
         model.fit(X, y)
 
 
-def test_who_cannot_mix_it_says_so() -> None:
-    one = mercer.GPRegressor(noise="lognormal")
-    with pytest.raises(UsageError, match='noise="lognormal" has none'):
-        mercer.MercerRegressor(models=["gp", one]).fit(X, np.exp(LOGS))
+def test_several_targets_have_normal_noise() -> None:
     with pytest.raises(UsageError, match="several outputs have normal noise"):
         mercer.BaNKRegressor(noise="lognormal").fit(X, np.exp(np.column_stack([LOGS, LOGS])))
+
+
+# Mixtures with laws of any numbers, and the stack.
+
+MIXED = MixedLaws([StudentMixture(LOCATIONS, SCALES, WEIGHTS, np.inf), LAW], np.array([0.3, 0.7]))
+
+
+@pytest.mark.parametrize("level", [0.1, 0.9, 0.999])
+def test_ends_of_intervals_leave_as_much_on_either_side(level: float) -> None:
+    lower, upper = MIXED.interval(level)
+    np.testing.assert_allclose(MIXED.cdf(lower), 0.5 - 0.5 * level, atol=1e-5)
+    np.testing.assert_allclose(MIXED.cdf(upper), 0.5 + 0.5 * level, atol=1e-5)
+
+
+def test_its_density_is_the_slope_of_its_probability_and_below_0_that_of_the_others() -> None:
+    for y in (-1.0, 0.5, 3.0):
+        low, high = (MIXED.cdf(np.full(2, y + step)) for step in (-1e-5, 1e-5))
+        np.testing.assert_allclose(
+            np.exp(MIXED.log_density(np.full(2, y))), (high - low) / 2e-5, rtol=1e-4
+        )
+    only = LogNormalMixture(StudentMixture(LOCATIONS, SCALES, WEIGHTS, np.inf))
+    assert (MixedLaws([only], np.ones(1)).log_density([-1.0, 0.0]) == -np.inf).all()
+
+
+def test_draws_of_a_mixture_have_its_moments() -> None:
+    """Six standard errors."""
+    y = MIXED.sample(np.random.default_rng(0), 40_000)
+    error = y.std(axis=0) / 200.0
+    assert (np.abs(y.mean(axis=0) - MIXED.mean) < 6.0 * error).all()
+    square = np.square(y - MIXED.mean)
+    assert (np.abs(square.mean(axis=0) - MIXED.std**2) < 6.0 * square.std(axis=0) / 200.0).all()
+
+
+def test_a_stack_of_prices_has_a_member_whose_noise_is_a_factor(tmp_path: Path) -> None:
+    y = 5.0 * np.exp(LOGS)
+    model = mercer.MercerRegressor(n_draws=50, n_folds=2, random_state=0).fit(X, y)
+    assert max(model.weights_, key=model.weights_.get) == "gp_lognormal"
+    assert model.members_["gp_lognormal"].noise == "lognormal"
+    lower, upper = model.predict_interval(NEW)
+    mean, std = model.predict(NEW, return_std=True)
+    assert ((lower < mean) & (mean < upper) & (std > 0.0)).all()
+    np.testing.assert_allclose(mean, model.predict(NEW), rtol=1e-6)
+    assert np.isfinite(model.predictive(NEW).log_density(np.full(len(NEW), -1.0))).all()
+    assert model.sample_y(NEW, 5, random_state=0).shape == (5, len(NEW))
+    model.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+
+
+@pytest.mark.parametrize("y", [LOGS, 100.0 + LOGS - 2.0 * np.square(LOGS - LOGS.mean())])
+def test_other_targets_have_none(y: np.ndarray) -> None:
+    """Some below 0, or above but skewed to the left."""
+    model = mercer.MercerRegressor(n_draws=50, n_folds=2, random_state=0).fit(X[:24], y[:24])
+    assert "gp_lognormal" not in model.weights_
+
+
+def test_it_is_a_member_by_name_and_as_it_is_set(tmp_path: Path) -> None:
+    y = np.exp(LOGS)
+    own = {"n_draws": 50, "n_folds": 2, "random_state": 0}
+    named = mercer.MercerRegressor(models="gp_lognormal,boosting", **own).fit(X, y)
+    assert set(named.weights_) == {"gp_lognormal", "boosting"}
+    one = mercer.GPRegressor(noise="lognormal", inference="map", kernel="rbf")
+    given = mercer.MercerRegressor(models=[one, "gp_lognormal"], **own).fit(X, y)
+    assert set(given.weights_) == {"gp", "gp_lognormal"}
+    given.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    assert [getattr(each, "noise", each) for each in again.models] == ["lognormal", "gp_lognormal"]
+    with pytest.raises(UsageError, match="no model 'gp_lognormal' for classification"):
+        mercer.MercerClassifier(models="gp_lognormal").fit(X, LOGS > 0.0)

@@ -1,8 +1,9 @@
-"""Laws of targets that are not negative: noise that is a factor, and counts."""
+"""Laws of targets that are not negative: noise that is a factor, with others; counts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,10 +17,11 @@ from mercer.posterior.predictive import (
     StudentMixture,
     check_level,
     one_value_per_row,
+    sample_of_laws,
     search_quantiles,
 )
 
-__all__ = ["CountMixture", "LogNormalMixture"]
+__all__ = ["CountMixture", "LogNormalMixture", "MixedLaws"]
 
 Array = NDArray[np.float64]
 
@@ -41,6 +43,7 @@ class LogNormalMixture:
 
     Examples
     --------
+    >>> from mercer.posterior.predictive import NormalMixture
     >>> law = LogNormalMixture(NormalMixture(np.array([[0.0]]), np.array([0.5])))
     >>> round(float(law.mean[0]), 4), round(float(law.std[0]), 4), float(law.cdf([1.0])[0])
     (1.1331, 0.6039, 0.5)
@@ -70,12 +73,20 @@ class LogNormalMixture:
 
     def log_density(self, y: ArrayLike) -> Array:
         """Return the log density of one value above 0 per row, in nats; finite."""
-        logs = self._logs(y)
-        return self.of_log.log_density(logs) - logs
+        values = one_value_per_row(y, len(self.of_log.locations))
+        if np.any(values <= 0.0):
+            raise DataError(f"a target of {values.min():g} has no density: {NOT_POSITIVE}")
+        return self.log_density_of_any(values)
+
+    def log_density_of_any(self, y: Array) -> Array:
+        """Return the same, which is -inf for values that are not above 0."""
+        logs = _logs(y)
+        return np.where(y > 0.0, self.of_log.log_density(logs) - logs, -np.inf)
 
     def cdf(self, y: ArrayLike) -> Array:
-        """Return the probability of values up to y, above 0, one per row."""
-        return self.of_log.cdf(self._logs(y))
+        """Return the probability of values up to y, one per row."""
+        values = one_value_per_row(y, len(self.of_log.locations))
+        return np.where(values > 0.0, self.of_log.cdf(_logs(values)), 0.0)
 
     def pit(self, y: ArrayLike) -> Array:
         """Return the same."""
@@ -93,11 +104,89 @@ class LogNormalMixture:
         drawn = self.of_log.sample(rng, n, chosen)
         return np.asarray(np.exp(np.minimum(drawn, 2.0 * _LARGEST_LOG)))
 
-    def _logs(self, y: ArrayLike) -> Array:
-        values = one_value_per_row(y, len(self.of_log.locations))
-        if np.any(values <= 0.0):
-            raise DataError(f"a target of {values.min():g} has no density: {NOT_POSITIVE}")
-        return np.asarray(np.log(values))
+
+def _logs(y: Array) -> Array:
+    """Logarithms of values above 0, and 0 of others."""
+    return np.log(np.where(y > 0.0, y, 1.0))
+
+
+class MixedLaws:
+    """A weighted mixture of laws of the same m rows, log-normal ones and others with densities.
+
+    Parameters
+    ----------
+    laws : sequence of StudentMixture and LogNormalMixture
+    weights : ndarray of shape (K,)
+        Positive, with sum 1.
+
+    Examples
+    --------
+    >>> from mercer.posterior.predictive import NormalMixture
+    >>> one = NormalMixture(np.array([[1.0]]), np.array([1.0]))
+    >>> law = MixedLaws([one, LogNormalMixture(one)], np.array([0.5, 0.5]))
+    >>> round(float(law.cdf([-1.0])[0]), 4), round(float(law.interval(0.9)[1][0]), 3)
+    (0.0114, 9.792)
+    """
+
+    def __init__(self, laws: Sequence[StudentMixture | LogNormalMixture], weights: Array) -> None:
+        self.laws, self.weights = tuple(laws), np.asarray(weights)
+
+    @cached_property
+    def mean(self) -> Array:
+        """Mean of the mixture."""
+        return np.asarray(self.weights @ np.stack([law.mean for law in self.laws]))
+
+    @cached_property
+    def std(self) -> Array:
+        """Standard deviation of the mixture, by the law of total variance; inf where none is."""
+        each = [np.hypot(law.std, law.mean - self.mean) for law in self.laws]
+        return np.asarray(np.sqrt(self.weights @ np.square(np.stack(each))))
+
+    def log_density(self, y: ArrayLike) -> Array:
+        """Return the log density of one finite value per row, in nats."""
+        values = one_value_per_row(y, len(self.mean))
+        logs = [
+            law.log_density_of_any(values)
+            if isinstance(law, LogNormalMixture)
+            else law.log_density(values)
+            for law in self.laws
+        ]
+        return np.asarray(logsumexp(logs, axis=0, b=self.weights[:, np.newaxis]))
+
+    def cdf(self, y: ArrayLike) -> Array:
+        """Return the probability of values up to y, one per row."""
+        return np.asarray(self.weights @ np.stack([law.cdf(y) for law in self.laws]))
+
+    def pit(self, y: ArrayLike) -> Array:
+        """Return the same."""
+        return self.cdf(y)
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Return the ends of the central interval, to 1e-8 of its length; see `StudentMixture`."""
+        lower, upper = (np.stack(ends) for ends in zip(*self._intervals(level), strict=True))
+        near = 1e-8 * (upper.max(axis=0) - lower.min(axis=0))
+        ends = []
+        for p, each in ((0.5 - 0.5 * level, lower), (0.5 + 0.5 * level, upper)):
+            start, at = self.weights @ each, np.zeros(each.shape[1])
+
+            def gap_and_slope(
+                points: Array, rows: NDArray[np.intp], p: float = p, at: Array = at
+            ) -> tuple[Array, Array]:
+                at[rows] = points  # all rows are asked: the others are not looked at
+                return (self.cdf(at) - p)[rows], np.exp(self.log_density(at))[rows]
+
+            low, high = each.min(axis=0) - near, each.max(axis=0) + near
+            ends.append(search_quantiles(start, low, high, gap_and_slope, near))
+        return ends[0], ends[1]
+
+    def _intervals(self, level: float) -> list[tuple[Array, Array]]:
+        return [law.interval(level) for law in self.laws]
+
+    def sample(
+        self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
+    ) -> Array:
+        """Draw new targets, (n, m), each draw from one law: that ``chosen`` (n,), or by weight."""
+        return sample_of_laws(self.laws, self.weights, len(self.mean), rng, n, chosen)
 
 
 # The predictive law of counts: a mixture of negative binomials.

@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -624,13 +625,24 @@ class LawMixture(StudentMixture):
         self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
     ) -> Array:
         """Draw new targets, (n, m), each draw from one law: that ``chosen`` (n,), or by weight."""
-        laws, weights = self._mixed
-        if chosen is None:
-            chosen = rng.choice(len(laws), size=n, p=weights / weights.sum())
-        drawn = np.empty((n, len(self.locations)))
-        for k, law in enumerate(laws):
-            mine = chosen == k
-            drawn[mine] = law.sample(rng, int(mine.sum()))
-        return drawn
+        return sample_of_laws(*self._mixed, len(self.locations), rng, n, chosen)
 
     _mixed: tuple[tuple[StudentMixture, ...], Array]
+
+
+def sample_of_laws(
+    laws: Sequence[Any],
+    weights: Array,
+    m: int,
+    rng: np.random.Generator,
+    n: int,
+    chosen: NDArray[np.integer] | None,
+) -> Array:
+    """Draw new targets of m rows, (n, m), each draw from the law ``chosen`` (n,), or by weight."""
+    if chosen is None:
+        chosen = rng.choice(len(laws), size=n, p=weights / weights.sum())
+    drawn = np.empty((n, m))
+    for k, law in enumerate(laws):
+        mine = chosen == k
+        drawn[mine] = law.sample(rng, int(mine.sum()))
+    return drawn

@@ -38,6 +38,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import skew
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -66,7 +67,8 @@ from mercer.models import ModelEntry
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import clustered_error
-from mercer.posterior.predictive import LawMixture
+from mercer.posterior.positive_laws import MixedLaws
+from mercer.posterior.predictive import LawMixture, StudentMixture
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import check_arrays
 from mercer.posterior.scores import PROBA_FLOOR
@@ -101,6 +103,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _BOOSTING: Final = "boosting"
+_FACTOR: Final = "gp_lognormal"  # of targets above 0
 
 # Settings of the members that are named: a fit to 400 rows and those of its folds take some ten CPU
 # seconds each. Held-out rows judge it by a fit of one chain, `for_folds`.
@@ -111,6 +114,11 @@ _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "basis": {},
 }
 _MOST_ROWS: Final = {"sphere": 1000}  # "auto": of more it takes too long
+
+
+def _are_less_skewed_in_logs(y: Array) -> bool:
+    """Whether targets are above 0, and their logarithms lie more evenly than they do."""
+    return bool(y.min() > 0.0 and abs(skew(np.log(y))) < abs(skew(y)))
 
 
 # What both estimators share.
@@ -330,6 +338,8 @@ class _Stack(KernelEstimator):
                         f"{name} is left out: above {most:.0f} rows it takes too long; name it in "
                         "models to have it"
                     )
+            if self._task is REGRESSION and "gp" in given and _are_less_skewed_in_logs(codes):
+                given.insert(given.index("gp") + 1, _FACTOR)
         members: dict[str, Any] = {}
         for k, (name, each) in enumerate(by_name(given).items()):
             seed = int(stream(entropy, "stacking", k + 1).integers(2**31))
@@ -341,6 +351,8 @@ class _Stack(KernelEstimator):
         if given == _BOOSTING:
             return BOOSTING_OF[self._task.name](random_state=seed)
         if isinstance(given, str):
+            more = {"noise": "lognormal"} if given == _FACTOR else {}
+            given = "gp" if given == _FACTOR else given
             if given not in able:
                 raise UsageError(f"{given} does not tell so many classes apart: leave it out")
             own = {
@@ -349,6 +361,7 @@ class _Stack(KernelEstimator):
                 "encode": None,
                 "checkpoint": self.checkpoint,
                 **_SETTINGS[given],
+                **more,
             }
             return able[given].estimator_class()(**own)
         params = given.get_params()
@@ -370,6 +383,7 @@ class _Stack(KernelEstimator):
         except TypeError as error:
             raise UsageError(f"models must be 'auto' or a list; got {given!r}") from error
         known = [*(entry.name for entry in entries_of(self._task.name, 0)), _BOOSTING]
+        known += [_FACTOR] * (self._task is REGRESSION)
         for each in listed:
             if isinstance(each, str) and each not in known:
                 hint = nearest_hint(each, known)
@@ -378,8 +392,8 @@ class _Stack(KernelEstimator):
             is_made = not isinstance(each, type) and hasattr(each, "get_params")
             if not isinstance(each, str) and not is_made:
                 raise UsageError(f"models holds {each!r}, which is no name and no estimator")
-            if (noise := getattr(each, "noise", "")) in ("negative_binomial", "lognormal"):
-                raise UsageError(f'models mixes laws of any numbers; noise="{noise}" has none')
+            if getattr(each, "noise", "") == "negative_binomial":
+                raise UsageError("models mixes laws of numbers; that of counts is none of them")
         if not listed:
             raise UsageError("models must name one model at least")
         return listed
@@ -599,19 +613,22 @@ class MercerClassifier(_Stack, LabelPredictions):
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
-class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
+class MercerRegressor(_Stack, NumberPredictions[LawMixture | MixedLaws]):
     """Regression by a mixture of models, weighted by what they said of held-out rows.
 
     Gaussian process, BaNK, sequential kernel regression and gradient boosting by default: stacking
     of their predictive densities. Boosting has a normal law as wide as residuals of rows left out.
+    Of targets above 0 that their logarithm makes less skewed there is a second Gaussian process,
+    whose noise is a factor.
 
     Parameters
     ----------
     models : "auto", str or sequence of str and estimators, default="auto"
-        The members, by name: "gp", "spectral", "basis", "boosting"; a string may name several, with
-        commas. Also regressors: those without a law (``predictive``) get a normal one as wide as
-        residuals of rows left out. "auto": all but those that take too long for so many rows,
-        which ``notes_`` names. Named ones have settings of fewer draws than by default.
+        The members, by name: "gp", "gp_lognormal", "spectral", "basis", "boosting"; a string may
+        name several, with commas. Also regressors: those without a law (``predictive``) get a
+        normal one as wide as residuals of rows left out. "auto": all but those that take too long
+        for so many rows, which ``notes_`` names. Named ones have settings of fewer draws than by
+        default.
     n_folds : int, default=5
         Parts of the rows that are held out one after the other.
 
@@ -647,6 +664,7 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
         spreads = [
             (w, getattr(model, "noise_std_", getattr(model, "std_", None)))
             for w, model in self._mixed
+            if getattr(model, "noise", None) != "lognormal"
         ]
         known = [(w, std) for w, std in spreads if std is not None]
         if known:
@@ -663,8 +681,10 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture]):
                 drawn[mine] = model.predictive(Z).sample(rng, count)
         return drawn
 
-    def _law(self, Z: Array) -> LawMixture:
-        return LawMixture([model.predictive(Z) for _, model in self._mixed], self._share)
+    def _law(self, Z: Array) -> LawMixture | MixedLaws:
+        laws = [model.predictive(Z) for _, model in self._mixed]
+        of_any = all(isinstance(law, StudentMixture) for law in laws)
+        return (LawMixture if of_any else MixedLaws)(laws, self._share)
 
     def _expected(self, Z: Array) -> Array:
         means = (

@@ -276,7 +276,7 @@ def test_moves_of_all_coefficients_are_tuned(model: BaNKRegressor) -> None:
 
 def test_a_law_of_counts_is_not_mixed_with_densities() -> None:
     members = [BaNKRegressor(noise="negative_binomial"), "basis"]
-    with pytest.raises(UsageError, match="laws of any numbers"):
+    with pytest.raises(UsageError, match="laws of numbers"):
         mercer.MercerRegressor(models=members).fit(X, Y)
 
 
