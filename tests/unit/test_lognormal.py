@@ -164,6 +164,17 @@ def test_ends_of_intervals_leave_as_much_on_either_side(level: float) -> None:
     np.testing.assert_allclose(MIXED.cdf(upper), 0.5 + 0.5 * level, atol=1e-5)
 
 
+def test_one_law_may_be_very_wide() -> None:
+    """A tenth of the mass lies anywhere between e^-300 and e^300."""
+    wide = LogNormalMixture(StudentMixture(np.zeros((1, 1)), np.full(1, 100.0), np.ones(1), np.inf))
+    own = StudentMixture(np.full((1, 1), 50.0), np.ones(1), np.ones(1), np.inf)
+    law = MixedLaws([own, wide], np.array([0.9, 0.1]))
+    lower, upper = law.interval(0.8)
+    assert law.cdf(lower)[0] == pytest.approx(0.1, abs=1e-6)
+    assert law.cdf(upper)[0] == pytest.approx(0.9, abs=1e-6)
+    assert lower[0] < 50.0 < upper[0] < 55.0
+
+
 def test_its_density_is_the_slope_of_its_probability_and_below_0_that_of_the_others() -> None:
     for y in (-1.0, 0.5, 3.0):
         low, high = (MIXED.cdf(np.full(2, y + step)) for step in (-1e-5, 1e-5))

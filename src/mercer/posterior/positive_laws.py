@@ -162,9 +162,10 @@ class MixedLaws:
         return self.cdf(y)
 
     def interval(self, level: float) -> tuple[Array, Array]:
-        """Return the ends of the central interval, to 1e-8 of its length; see `StudentMixture`."""
-        lower, upper = (np.stack(ends) for ends in zip(*self._intervals(level), strict=True))
-        near = 1e-8 * (upper.max(axis=0) - lower.min(axis=0))
+        """Return the ends of the central interval, to 1e-8 of the shortest of a law."""
+        pairs = [law.interval(level) for law in self.laws]
+        lower, upper = (np.stack(ends) for ends in zip(*pairs, strict=True))
+        near = 1e-8 * (upper - lower).min(axis=0)  # one law may be wider than any number
         ends = []
         for p, each in ((0.5 - 0.5 * level, lower), (0.5 + 0.5 * level, upper)):
             start, at = self.weights @ each, np.zeros(each.shape[1])
@@ -178,9 +179,6 @@ class MixedLaws:
             low, high = each.min(axis=0) - near, each.max(axis=0) + near
             ends.append(search_quantiles(start, low, high, gap_and_slope, near))
         return ends[0], ends[1]
-
-    def _intervals(self, level: float) -> list[tuple[Array, Array]]:
-        return [law.interval(level) for law in self.laws]
 
     def sample(
         self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
