@@ -179,9 +179,10 @@ def surprise_steps(
     known = _parsed(words)
     if known is None:
         return []
-    varying, audit = _varying(evaluation, estimator, known, table), _audit(evaluation, known, table)
-    is_factor = varying is not None and "noise=lognormal" in varying.command
-    found = (varying, audit) if is_factor else (audit, varying)
+    suiting, found = _noise_beside(evaluation, estimator), [_audit(evaluation, known, table)]
+    if suiting is not None:
+        place = 0 if suiting[0] == "lognormal" else 1
+        found.insert(place, _noise_step(*suiting, estimator, known, table))
     return [step for step in found if step is not None]
 
 
@@ -264,19 +265,20 @@ _LEAST_SCATTER = 50  # held-out rows
 _VARYING_NOISES = {"heteroscedastic", "negative_binomial", "lognormal"}
 
 
-def _varying(
-    evaluation: AnyEvaluation, estimator: Any, known: Mapping[str, Any], table: str
-) -> NextStep | None:
-    """Propose noise that varies, where targets surprise the model more at some predictions."""
+def _noise_beside(evaluation: AnyEvaluation, estimator: Any) -> tuple[str, str] | None:
+    """Say which noise held-out targets suggest, unless the model has one that varies: see below."""
     members = (estimator, *getattr(estimator, "members_", {}).values())
     if isinstance(evaluation, Evaluation) or _VARYING_NOISES & {
         getattr(each, "noise", None) for each in members
     }:
         return None
-    suiting = _suiting_noise(evaluation.rows)
-    if suiting is None:
-        return None
-    noise, why = suiting
+    return _suiting_noise(evaluation.rows)
+
+
+def _noise_step(
+    noise: str, why: str, estimator: Any, known: Mapping[str, Any], table: str
+) -> NextStep:
+    """Propose to fit the table with other noise."""
     model = ["--model", "spectral"]
     if noise == "lognormal" and hasattr(estimator, "n_inducing"):  # a Gaussian process
         model = ["--model", "gp"] if known["model"] == "gp" else []

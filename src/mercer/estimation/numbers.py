@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from mercer.errors import DataError, UsageError
 from mercer.estimation.base import KernelEstimator, by_partition
 from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.run import check_count
-from mercer.posterior.positive_laws import LOGNORMAL, LogNormalMixture
+from mercer.posterior.positive_laws import LOGNORMAL, LogNormalMixture, exp_within
 from mercer.posterior.predictive import check_level
 from mercer.random import entropy_of
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Law = TypeVar("Law", bound="TargetLaw")
 _MOMENTS = ("mean", "std")
-_LARGEST_LOG = 700.0
 
 
 class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
@@ -143,13 +143,14 @@ class JudgedNumbers:
     def _in_units(self, f: Array) -> Array:
         """Values of the function in units of the target; medians where its noise is a factor."""
         values = f * self.target_scale_ + self.target_centre_
-        return np.exp(np.minimum(values, _LARGEST_LOG)) if self._is_log else values
+        return exp_within(values) if self._is_log else values
 
-    def _law_in_units(self, law: Any, centre: Array) -> Any:
-        """The law of a standardised target in its units; ``centre`` is a better mean, as given."""
+    def _law_in_units(self, law: Any, centre: Callable[[], Array]) -> Any:
+        """The law of a standardised target in its units; ``centre`` gives a better mean of it."""
         scale, shift = self.target_scale_, self.target_centre_
-        law = law.in_units(scale, shift, centre * scale + shift)
-        return LogNormalMixture(law) if self._is_log else law
+        if self._is_log:  # the mean is not that of the logarithm
+            return LogNormalMixture(law.in_units(scale, shift))
+        return law.in_units(scale, shift, centre() * scale + shift)
 
     def _drawn(self: Any, Z: Array) -> Array:
         drawn = super()._drawn(Z)  # type: ignore[misc]

@@ -256,10 +256,10 @@ def kernel_prior(
     ``is_several``: for the functions of several classes.
     """
     mean, std, share = np.zeros((3, kernel.n_parameters(n_inputs)))
+    is_given = choice == "paper" or (not isinstance(choice, str) and "weight" in choice)
     for parameter, place in each_parameter(kernel, n_inputs):
         n_seen = parameter.n_seen(n_inputs)
         mean[place], std[place] = _moments(n_seen, choice, is_several=is_several)[parameter.kind]
-        is_given = choice == "paper" or (not isinstance(choice, str) and "weight" in choice)
         if parameter.kind == "weight" and parameter.size(n_inputs) > _HUNDREDS and not is_given:
             share[place] = _FEW_INPUTS[0] / n_seen
     return NormalPrior(mean, std, share if share.any() else None)

@@ -315,7 +315,7 @@ class ProcessRegressor(JudgedNumbers, NumberPredictions[StudentMixture | LogNorm
         shares = zip(self._weights, parts, strict=True)
         weights = np.concatenate([w * part.weights for w, part in shares])
         law = StudentMixture(locations, scales, weights, math.inf, n_kinds=parts[0].n_kinds)
-        return self._law_in_units(law, self._average(Z))
+        return self._law_in_units(law, lambda: self._average(Z))
 
     def _average(self, Z: Array) -> Array:
         """Mean of the functions at standardised rows, standardised."""

@@ -94,15 +94,19 @@ class LogNormalMixture:
 
     def interval(self, level: float) -> tuple[Array, Array]:
         """Return the ends, above 0, of the central interval: see `StudentMixture.interval`."""
-        lower, upper = (np.minimum(end, 2.0 * _LARGEST_LOG) for end in self.of_log.interval(level))
-        return np.exp(lower), np.exp(upper)
+        lower, upper = self.of_log.interval(level)
+        return exp_within(lower), exp_within(upper)
 
     def sample(
         self, rng: np.random.Generator, n: int, chosen: NDArray[np.integer] | None = None
     ) -> Array:
         """Draw new targets, (n, m): see `StudentMixture.sample`."""
-        drawn = self.of_log.sample(rng, n, chosen)
-        return np.asarray(np.exp(np.minimum(drawn, 2.0 * _LARGEST_LOG)))
+        return exp_within(self.of_log.sample(rng, n, chosen))
+
+
+def exp_within(logs: Array) -> Array:
+    """Exponentials, cut where numbers end."""
+    return np.asarray(np.exp(np.minimum(logs, 2.0 * _LARGEST_LOG)))
 
 
 def _logs(y: Array) -> Array:

@@ -116,7 +116,7 @@ class FunctionRegressor(
         centre, locations = self._functions.locations(Z)
         if self._functions.is_of_counts:
             return self._functions.count_law(locations)
-        return self._law_in_units(self._functions.law(locations, Z), centre)
+        return self._law_in_units(self._functions.law(locations, Z), lambda: centre)
 
     def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
         return target_laws(self._functions, Z, y, np.zeros(len(y), dtype=bool))

@@ -113,6 +113,7 @@ _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "sphere": {"lengthscale": "median", "n_chains": 1, "n_draws": 100, "n_warmup": 50},
     "basis": {},
 }
+_SETTINGS_OF_FACTOR: Final = {**_SETTINGS["gp"], "noise": "lognormal"}
 _MOST_ROWS: Final = {"sphere": 1000}  # "auto": of more it takes too long
 
 
@@ -351,7 +352,7 @@ class _Stack(KernelEstimator):
         if given == _BOOSTING:
             return BOOSTING_OF[self._task.name](random_state=seed)
         if isinstance(given, str):
-            more = {"noise": "lognormal"} if given == _FACTOR else {}
+            settings = _SETTINGS_OF_FACTOR if given == _FACTOR else _SETTINGS[given]
             given = "gp" if given == _FACTOR else given
             if given not in able:
                 raise UsageError(f"{given} does not tell so many classes apart: leave it out")
@@ -360,8 +361,7 @@ class _Stack(KernelEstimator):
                 "progress": False,
                 "encode": None,
                 "checkpoint": self.checkpoint,
-                **_SETTINGS[given],
-                **more,
+                **settings,
             }
             return able[given].estimator_class()(**own)
         params = given.get_params()
