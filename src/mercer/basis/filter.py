@@ -168,6 +168,25 @@ def with_room(state: State, n_rows: int, n_candidates: int, n_mean: int) -> Stat
     )
 
 
+def without_room(state: State, n_rows: int, n_candidates: int, n_mean: int) -> State:
+    """Return a state with arrays for no more than so many rows and candidates: views."""
+    C, sums, rows = n_mean + n_candidates, state.statistics, state.rows
+    return _changed(
+        state,
+        statistics=sums._replace(gram=sums.gram[:, :C, :C], moment=sums.moment[:, :C]),
+        old=Sums(state.old.gram[:, :C, :C], state.old.moment[:, :C]),
+        rows=RowBuffer(
+            rows.X[:n_rows],
+            rows.y[:n_rows],
+            rows.distances[:, :n_rows, :n_candidates],
+            rows.age[:n_rows],
+        ),
+        centres=state.centres[:n_candidates],
+        pending=state.pending[:, :, :C],
+        leaving=state.leaving[:, :, :C],
+    )
+
+
 def _grown(array: NDArray[Any], *lengths: int) -> NDArray[Any]:
     """Lengthen the leading axes to at least these lengths, with zeros; 0 leaves an axis alone."""
     wanted = [max(n, m) for n, m in zip(lengths, array.shape, strict=False)]

@@ -21,7 +21,7 @@ from mercer.basis.class_filter import (
 )
 from mercer.basis.class_loops import fill_log_likelihood
 from mercer.basis.ensemble import EnsembleState
-from mercer.basis.filter import AnyFilter, PrintedFilter, State
+from mercer.basis.filter import AnyFilter, PrintedFilter, State, with_room, without_room
 from mercer.basis.learner import (
     ClassLearner,
     ClassRunning,
@@ -243,6 +243,44 @@ def _is_at_most(values: NDArray[Any], largest: float) -> bool:
     return bool((np.abs(values) <= largest).all())
 
 
+# A file holds no array that waits for rows or candidates, nor sums that are not kept up to date.
+
+_MOST_BYTES = 2**33  # of the arrays of a filter, once there is room again
+
+
+def _packed(ensemble: EnsembleState, n_mean: int) -> Arrays:
+    """Flatten the filters into arrays, and say for each how much room it had."""
+    arrays = pack(ensemble, "state")
+    for name, state in ensemble.filters.items():
+        own, r = f"state/filters/{name}", state.statistics.n_candidates
+        n = max(1, min(state.n_seen, len(state.rows.y)))
+        arrays |= pack(without_room(state, n, r, n_mean), own)
+        arrays[f"{own}/statistics/gram"] = arrays[f"{own}/statistics/gram"][state.is_kept]
+        arrays[f"room/{name}"] = np.array([len(state.rows.y), len(state.centres)])
+    return arrays
+
+
+def _with_all_levels(arrays: Arrays, own: str) -> None:
+    """Put the levels whose sums are not kept in their place; a file of before has them all."""
+    is_kept, gram = arrays[f"{own}/is_kept"], arrays[f"{own}/statistics/gram"]
+    is_mask = is_kept.dtype == np.bool_ and is_kept.ndim == 1 and gram.ndim == 3
+    if is_mask and len(gram) == is_kept.sum() < len(is_kept):
+        whole = np.zeros((len(is_kept), *gram.shape[1:]), gram.dtype)
+        whole[is_kept] = gram
+        arrays[f"{own}/statistics/gram"] = whole
+
+
+def _with_room(state: State, room: NDArray[Any], filter_: AnyFilter, n_most: int) -> State:
+    """Give a state the room that it had; ``n_most`` candidates have a place."""
+    is_right = room.shape == (2,) and room.dtype == np.int64
+    require(is_right and bool((room >= (len(state.rows.y), len(state.centres))).all()), "room")
+    (n, r), L, m = room.tolist(), len(state.statistics.gram), filter_.prior.n_mean
+    n_numbers = 2 * L * (m + r) ** 2 + len(state.rows.distances) * n * r
+    is_bounded = n <= max(_n_buffered(filter_), 1) and r <= n_most
+    require(is_bounded and 8 * n_numbers <= _MOST_BYTES, "room")
+    return with_room(state, n, r, m)
+
+
 def _n_buffered(filter_: AnyFilter) -> int:
     if isinstance(filter_, PrintedFilter):
         return filter_.n_buffered
@@ -275,7 +313,7 @@ def parts_of(model: Any) -> ModelParts:
     if grid.log_prior is not None:
         values["n_shaping"] = grid.n_shaping
         arrays["log_prior_of_scalings"] = grid.log_prior
-    arrays |= pack(running.state, "state")
+    arrays |= _packed(running.state, running.ensemble.filters[0].prior.n_mean)
     arrays["X"] = arrays.pop("state/filters/0/rows/X")
     return ModelParts(json_params(model._params_when_begun), values, arrays)
 
@@ -332,10 +370,15 @@ def _restore_state(learner: Learner, values: dict[str, Any], arrays: Arrays) -> 
     for name, each in template.filters.items():
         arrays.setdefault(f"state/filters/{name}/is_kept", each.is_kept)  # a file of before
         _with_families(arrays, f"state/filters/{name}/particles/ancestor")
+        _with_all_levels(arrays, f"state/filters/{name}")
     state = ensemble.copied(unpack(template, arrays, "state"))
     check_ensemble(state, template, ensemble.filters, learner.settings)
-    names = zip(state.filters, ensemble.filters, strict=True)
-    state = replace(state, filters={n: _caught_up(f, state.filters[n]) for n, f in names})
+    filters = {}
+    for (name, each), filter_ in zip(state.filters.items(), ensemble.filters, strict=True):
+        room = arrays.get(f"room/{name}", np.array([len(each.rows.y), len(each.centres)]))
+        each = _with_room(each, room, filter_, learner.settings.max_candidates)
+        filters[name] = _caught_up(filter_, each)
+    state = replace(state, filters=filters)
     scales = Scales(standardizer, target)
     learner.running = Running(scales, ensemble, state, generator_from_json(values["rng"]))
 

@@ -113,6 +113,20 @@ def test_the_file_holds_the_buffered_rows(tmp_path: Path) -> None:
         assert len(arrays["X"]) >= n
 
 
+def test_a_file_has_no_room_for_what_may_come(tmp_path: Path) -> None:
+    """Nor sums that are not kept up to date; a stream that goes on has the room that it had."""
+    model = small().partial_fit(X[:37], Y[:37])
+    model.save(tmp_path / "m.mercer")
+    _, arrays = read_container(tmp_path / "m.mercer")
+    both = model, mercer.load(tmp_path / "m.mercer")
+    state, again = (each._learner.running.state.states[0] for each in both)
+    r, own = state.statistics.n_candidates, "state/filters/0"
+    assert r < len(state.centres) == len(again.centres)
+    assert len(arrays["X"]) == 37 < len(again.rows.y) == len(state.rows.y)
+    assert arrays[f"{own}/rows/distances"].shape[1:] == (37, r)
+    assert len(arrays[f"{own}/statistics/gram"]) == state.is_kept.sum()
+
+
 def of_state(name: str, change: Callable[[np.ndarray], Any]) -> Change:
     return set_array(f"state/filters/0/{name}", change)
 
@@ -146,6 +160,13 @@ CHANGES = {
     "weights": of_state("particles/log_weight", lambda v: v + 1.0),
     "members twice": of_state("particles/members", lambda v: np.full_like(v, v.max())),
     "scale 0": of_state("particles/scale", lambda v: 0.0 * v),
+    "kept levels fewer": of_state("is_kept", lambda v: np.arange(len(v)) < v.sum() - 1),
+    "kept levels flat": of_state("is_kept", lambda v: v[np.newaxis]),
+    "room small": set_array("room/0", lambda v: v - v),
+    "room negative": set_array("room/0", lambda v: -v),
+    "room for more": set_array("room/0", lambda v: v * 10**6),
+    "room float": set_array("room/0", lambda v: v + 0.0),
+    "room cut": set_array("room/0", lambda v: v[:1]),
     "rows gone": lambda manifest, arrays: arrays.pop("X"),
     "rows nan": set_array("X", lambda v: v * np.nan),
     "rows short": set_array("X", lambda v: v[:-1]),
