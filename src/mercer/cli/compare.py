@@ -81,7 +81,6 @@ class LiveScores:
         self._n_folds = n_folds
         self._task = task
         self._metric = find_metric(task.metrics, metric)
-        self._columns = shown(task.metrics, self._metric)
         self._results: dict[str, Result] = {}
         self._live: Live | None = None
         self._tell = tell
@@ -140,13 +139,14 @@ class LiveScores:
 
     def table(self, *, is_final: bool = False) -> Table:
         """Build the table as it stands; the best of each column in bold at the end."""
-        columns, by = self._columns, self._metric
+        done = [result for result in self._results.values() if not result.problem]
+        by = self._metric
+        columns = shown(self._task.metrics, [result.pooled for result in done], by)
         names = [metric.heading for metric in columns]
         position = columns.index(by)
         if not by.is_pooled:
             names[position] += " ±"
         table = plain_table("model", *names, "CPU s")
-        done = [result for result in self._results.values() if not result.problem]
         done.sort(key=lambda result: result.mean_and_error(by.name)[0])
         means = [[result.mean_and_error(each.name)[0] for each in columns] for result in done]
         best = lowest(means, columns) if means and is_final else [""] * len(columns)
@@ -434,7 +434,8 @@ def metric_for(task: Task, name: str | None) -> str:
     """
     if name is None:
         return task.default_metric
-    known = [metric.name for metric in task.metrics if metric.has_winner or metric.is_pooled]
+    may_sort = [m for m in task.metrics if m.is_lower_better and (m.has_winner or m.is_pooled)]
+    known = [metric.name for metric in may_sort]
     if name not in known:
         raise UsageError(f"--metric {name} is not for {task.name}; there is: {', '.join(known)}")
     return name

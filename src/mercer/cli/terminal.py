@@ -219,9 +219,15 @@ def plain(words: str) -> str:
 # Tables of scores for the terminal.
 
 
-def shown(metrics: Sequence[Metric], by: Metric | None = None) -> list[Metric]:
-    """Return the metrics that a table has columns for, that which it is sorted by among them."""
-    return [metric for metric in metrics if metric.is_shown or metric == by]
+def shown(
+    metrics: Sequence[Metric], scores: Sequence[Any] = (), by: Metric | None = None
+) -> list[Metric]:
+    """Return the metrics that a table of scores has columns for, that it is sorted by among them.
+
+    One that is known of no model has none.
+    """
+    wanted = [metric for metric in metrics if metric.is_shown or metric == by]
+    return [m for m in wanted if not scores or any(math.isfinite(m.of(each)) for each in scores)]
 
 
 def digits3(value: float) -> str:
@@ -284,9 +290,9 @@ def evaluation_table(evaluation: AnyEvaluation) -> Table:
 
     Calibration has no winner: the class shares alone are always calibrated.
     """
-    metrics = shown(evaluation.metrics)
-    table = plain_table("held out", *(metric.heading for metric in metrics), "seconds")
     entries: tuple[ModelScore[Any], ...] = evaluation.entries
+    metrics = shown(evaluation.metrics, [entry.scores for entry in entries])
+    table = plain_table("held out", *(metric.heading for metric in metrics), "seconds")
     values = [[metric.of(entry.scores) for metric in metrics] for entry in entries]
     best = lowest(values, metrics)
     for entry, row in zip(entries, values, strict=True):

@@ -107,11 +107,24 @@ class Look:
     n_left_out: int  # inputs that are not measured, since there are too many
     entropy: int
     n_repeats: int = _N_REPEATS
+    is_classes: bool = False
 
-    def share(self, n_parts: int, part: int, n_rows: int) -> Rows:
-        """Choose the rows that one fold of several measures, out of its ``n_rows``."""
-        n = min(-(-self.n_rows // n_parts), n_rows)
-        return np.sort(self.rng(part).choice(n_rows, size=n, replace=False))
+    def share(self, n_parts: int, part: int, y: NDArray[Any]) -> tuple[Rows, Array]:
+        """Choose the rows that one fold of several measures, and how much each of them counts.
+
+        ``y`` are the targets of its rows. Half of the rows are shared among classes alike, as far
+        as these have rows: of a rare one few others would be measured. With its weight (mean 1) a
+        class counts by its share of all.
+        """
+        n, rng = min(-(-self.n_rows // n_parts), len(y)), self.rng(part)
+        if not self.is_classes or n == len(y):
+            return np.sort(rng.choice(len(y), size=n, replace=False)), np.ones(n)
+        kinds, of, counts = np.unique(y, return_inverse=True, return_counts=True)
+        own = np.minimum(counts, max(1, n // (2 * len(kinds))))
+        own += (max(0, n - own.sum()) * (counts - own)) // max(1, (counts - own).sum())
+        rows = [rng.permutation(np.flatnonzero(of == c))[: own[c]] for c in range(len(kinds))]
+        chosen = np.sort(np.concatenate(rows))
+        return chosen, (counts / own)[of[chosen]] * len(chosen) / len(y)
 
     def rng(self, part: int) -> np.random.Generator:
         """Return the generator of one fold."""
@@ -137,7 +150,7 @@ def plan_look(
     kept = inputs.take(np.sort(order))
     most = _MOST_PREDICTED // (_N_REPEATS * len(kept) * max(1, n_classes - 1))
     n = min(n_rows, max(_LEAST_ROWS, min(_MOST_ROWS, most)))
-    return Look(kept, n, len(inputs) - len(kept), entropy)
+    return Look(kept, n, len(inputs) - len(kept), entropy, is_classes=n_classes > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +159,8 @@ class Increases:
 
     ``log_score`` and ``error`` are (R, n, d): repeats, rows, inputs. The error is 1 for a wrong
     class, else the squared error; of several outputs there is an axis more. ``units`` (1 + R, n,
-    d) number the groups, or rows, of a row and then of those that its inputs are taken of.
+    d) number the groups, or rows, of a row and then of those that its inputs are taken of. A row
+    that stands for others that are not measured counts for as many: see `Look.share`.
     """
 
     log_score: Array
@@ -200,8 +214,8 @@ def permuted_losses(
     if len(X) < 2:
         raise DataError("a row alone has no other to take an input from")
     model, rng = model._at_a_glance(), look.rng(part)
-    rows, n_repeats = look.share(n_parts, part, len(X)), look.n_repeats
-    n = len(rows)
+    rows, weights = look.share(n_parts, part, y)
+    n, n_repeats = len(rows), look.n_repeats
     base = losses_of(model, X[rows], y[rows])
     found = np.empty((2, n_repeats, n, len(look.inputs), *y.shape[1:]))
     of_rows = np.arange(len(X)) + (part << 32) if groups is None else groups
@@ -222,6 +236,7 @@ def permuted_losses(
         is_same = is_equal.all(axis=1).reshape(n_repeats, n)
         found[:, :, :, j] = losses - base[:, np.newaxis]
         found[:, is_same, j] = 0.0
+    found *= weights.reshape(-1, *[1] * (found.ndim - 3))
     return Increases(found[0], found[1], units)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mercer.plot.functions import predicted_band as predicted_band
     from mercer.plot.functions import repeats as repeats
     from mercer.plot.held_out import error_coverage as error_coverage
+    from mercer.plot.held_out import gains as gains
     from mercer.plot.held_out import importance as importance
     from mercer.plot.held_out import interval_coverage as interval_coverage
     from mercer.plot.held_out import pit as pit
@@ -41,7 +42,7 @@ _DRAWN_IN = {
     "chains": ("particles", "ranks", "trace"),
     "functions": ("boundaries", "centres", "effects", "pair_effect", "predicted_band", "repeats"),
     "held_out": (
-        *("error_coverage", "importance", "interval_coverage", "pit", "predictions"),
+        *("error_coverage", "gains", "importance", "interval_coverage", "pit", "predictions"),
         *("prequential", "reliability", "residuals"),
     ),
     "kernel": ("learned_kernel", "relevance", "spectral_density"),

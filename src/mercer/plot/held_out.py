@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from mercer.errors import UsageError
 from mercer.plot.of_models import of_model
@@ -27,6 +28,7 @@ from mercer.plot.style import (
 from mercer.posterior.scores import (
     COVERAGES,
     ErrorCoverage,
+    Gains,
     IntervalCoverage,
     PitHistogram,
     ReliabilityCurve,
@@ -34,6 +36,7 @@ from mercer.posterior.scores import (
 
 __all__ = [
     "error_coverage",
+    "gains",
     "importance",
     "interval_coverage",
     "pit",
@@ -43,6 +46,7 @@ __all__ = [
     "residuals",
 ]
 
+_FAR: Final = 0.3  # shares that all lie nearer to an end are drawn larger
 _QUARTERS: Final = (0, 0.25, 0.5, 0.75, 1)
 _AT_DATA: Final = {"xycoords": "data", "color": PALETTE["ink"], "fontsize": FONT_SIZE - 1}
 
@@ -89,6 +93,39 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     name_shares(ax.xaxis)
     name_shares(ax.yaxis, 1 if top < 0.04 else 0)
     name_axes(ax, "rows that are decided, the most certain first", "error among them")
+    return ax
+
+
+@of_model
+def gains(curve: Gains, *, ax: Axes | None = None) -> Axes:
+    """Draw which share of a class is found among the rows where it is most likely.
+
+    The grey line is what looking at rows by chance finds, the band what the probabilities say
+    themselves, in nine cases of ten: where the curve leaves it they are wrong at that end.
+
+    Parameters
+    ----------
+    curve : Gains
+        From `mercer.posterior.scores.gains_curve`; or a fitted classifier, with rows X and their
+        labels y after it: of the class that has the fewest of them.
+    """
+    total = float(curve.found[-1])
+    if total == 0.0:
+        raise UsageError("no row is of the class")
+    ax = new_axes(ax, 5.4, 3.6)
+    share, half = curve.share, float(ndtri(0.95)) * curve.spread
+    low, high = (np.clip((curve.expected + s * half) / total, 0.0, 1.0) for s in (-1.0, 1.0))
+    band = ax.fill_between(share, low, high, color=PALETTE["band"], linewidth=0, zorder=1)
+    mark(band, "expected")
+    (chance,) = ax.plot(share, share, color=PALETTE["muted"], linewidth=1.1, zorder=2)
+    mark(chance, "chance")
+    (line,) = ax.plot(share, curve.found / total, color=PALETTE["series-1"], linewidth=1.8)
+    mark(line, "curve")
+    ax.set_xscale("log")
+    ax.set(xlim=(min(share[0], 0.5), 1.0), ylim=(0.0, 1.03))
+    name_shares(ax.xaxis, 0 if share[0] >= 0.01 else 1)
+    name_shares(ax.yaxis)
+    name_axes(ax, "rows that are looked at, the most likely first", "of the class, found")
     return ax
 
 
@@ -183,6 +220,14 @@ def reliability(
     points, _, intervals = bars.lines
     mark(points, "points")
     mark(intervals[0], "intervals")
+    ends = _part_of_shares(curve)
+    if ends != (0.0, 1.0):
+        margin = 0.03 * (ends[1] - ends[0])
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+            name_shares(axis, 0 if ends[1] - ends[0] > 0.08 else 1)
+        limits = ends[0] - margin, ends[1] + margin
+        ax.set(xlim=limits, ylim=limits)
     ax.set_aspect("equal", adjustable="box")
     name_axes(ax, "predicted probability", "observed frequency")
     ax.legend(
@@ -190,8 +235,17 @@ def reliability(
         labelcolor=PALETTE["muted"],
     )  # fmt: skip
     if probabilities is not None:
-        _histogram(ax, probabilities)
+        _histogram(ax, np.asarray(probabilities), ends)
     return ax
+
+
+def _part_of_shares(curve: ReliabilityCurve) -> tuple[float, float]:
+    """Return the ends of both axes: all shares, or where a class is rare the end they lie at."""
+    lowest = float(min(curve.lower.min(), curve.mean_predicted.min()))
+    highest = float(max(curve.upper.max(), curve.mean_predicted.max()))
+    if highest < _FAR:
+        return 0.0, highest
+    return (lowest, 1.0) if lowest > 1.0 - _FAR else (0.0, 1.0)
 
 
 def _draw_diagonal(ax: Axes, zorder: int) -> Line2D:
@@ -212,20 +266,25 @@ def _dots(size: float) -> dict[str, Any]:
     return {"markersize": size, "zorder": 3, **edge}
 
 
-def _histogram(ax: Axes, probabilities: ArrayLike) -> None:
-    """Draw how many rows got which probability, in a strip above the diagram."""
+def _histogram(ax: Axes, probabilities: NDArray[Any], ends: tuple[float, float]) -> None:
+    """Draw how many rows got which probability, in a strip above the diagram.
+
+    Those beyond the ends are counted in words.
+    """
     strip = ax.inset_axes((0, 1.03, 1, 0.13), sharex=ax)
     strip.set_axis_off()
-    counts, edges = np.histogram(np.asarray(probabilities), bins=20, range=(0.0, 1.0))
+    counts, edges = np.histogram(probabilities, bins=20, range=ends)
     bars = strip.bar(
-        edges[:-1], counts, width=0.042, align="edge", color=PALETTE["muted"], alpha=0.6,
-        linewidth=0,
+        edges[:-1], counts, width=0.042 * (ends[1] - ends[0]), align="edge",
+        color=PALETTE["muted"], alpha=0.6, linewidth=0,
     )  # fmt: skip
     for i, bar in enumerate(bars):
         mark(bar, f"count-{i}")
     strip.set_ylim(0, counts.max() * 1.05)
+    n_beyond = probabilities.size - int(counts.sum())
+    words = f"{probabilities.size} rows" + (f", {n_beyond} of them beyond" if n_beyond else "")
     strip.text(
-        1.0, 1.02, f"{counts.sum()} rows", transform=strip.transAxes, ha="right", va="bottom",
+        1.0, 1.02, words, transform=strip.transAxes, ha="right", va="bottom",
         color=PALETTE["muted"], fontsize=FONT_SIZE - 1.5,
     )  # fmt: skip
 

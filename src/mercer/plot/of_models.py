@@ -13,6 +13,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
+import numpy as np
+
 from mercer.errors import UsageError, rows_without_names
 from mercer.estimation.base import KernelEstimator
 from mercer.estimation.inspection import (
@@ -33,8 +35,10 @@ from mercer.estimation.tasks import (
     known_rows,
     task_of,
 )
+from mercer.posterior.evaluation import HeldClasses
 from mercer.posterior.scores import (
     error_coverage_curve,
+    gains_curve,
     interval_coverage,
     pit_histogram,
     reliability_curve,
@@ -81,6 +85,13 @@ def _held(model: Any, X: Any, y: Any, task: Task) -> Any:
 def _of_held(task: Task, given: Callable[[Any], Given]) -> Callable[[Any, Any, Any], Given]:
     """Take what a plot draws from what a model says of rows with a known target."""
     return lambda model, X, y: given(_held(model, X, y, task))
+
+
+def _gains(held: HeldClasses) -> Given:
+    """Rows of the class that the fewest are of."""
+    counts = np.bincount(held.y_index, minlength=held.proba.shape[1])
+    fewest = int(np.where(counts > 0, counts, len(held.y_index)).argmin())
+    return (gains_curve(held.y_index == fewest, held.proba[:, fewest]),), {}
 
 
 def _importance(model: Any, X: Any, y: Any) -> Given:
@@ -166,6 +177,7 @@ _GIVEN: Final[dict[str, Callable[..., Given]]] = {
         CLASSIFICATION, lambda held: ((error_coverage_curve(held.y_index, held.proba),), {})
     ),
     "evidence_curve": lambda model: ((model.evidence_curve_,), {"noise_rate": model.noise_rate_}),
+    "gains": _of_held(CLASSIFICATION, _gains),
     "importance": _importance,
     "interval_coverage": _of_held(REGRESSION, lambda held: ((interval_coverage(held.pit),), {})),
     "label_errors": lambda model: ((model.label_error_proba_,), {}),
@@ -192,7 +204,7 @@ _GIVEN: Final[dict[str, Callable[..., Given]]] = {
 }
 
 _OF_ALL = ("effects", "importance", "pair_effect")
-_OF_CLASSES = ("error_coverage", "reliability")
+_OF_CLASSES = ("error_coverage", "gains", "reliability")
 _OF_NUMBERS = ("interval_coverage", "pit", "predictions", "residuals")
 
 

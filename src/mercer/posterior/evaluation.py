@@ -31,9 +31,11 @@ from mercer.posterior.scores import (
     RegressionScores,
     Scores,
     class_losses,
+    gains_curve,
     judged_class,
     pit_distance,
     r_squared,
+    rare_class,
     score_classification,
 )
 
@@ -229,7 +231,7 @@ def joined(parts: Sequence[Kind]) -> Kind:
 class RunningScores:
     """Means over rows, by running sums.
 
-    The calibration error and r2 need all rows at once, and are left out: nan and None.
+    The calibration error, the average precision and r2 need all rows at once, and are left out.
     """
 
     def __init__(self) -> None:
@@ -254,7 +256,9 @@ class RunningScores:
             return None
         means: dict[str, Any] = {name: total / self._n_rows for name, total in self._sums.items()}
         means |= {"n_rows": self._n_rows, "calibration_error": math.nan}
-        if isinstance(self._last, RegressionScores):
+        if isinstance(self._last, Scores):
+            means["average_precision"] = None
+        else:
             means |= {"rmse": math.sqrt(means["mse"]), "r2": None}
             if math.isnan(means["standardized_mse"]):
                 means["standardized_mse"] = None
@@ -535,17 +539,39 @@ def _classification_verdict(evaluation: Evaluation) -> str:
         spread = 100.0 * error_rate_se(model)
         known = f", with a standard error of {spread:.1f} percentage points"
         return (
-            f"The model errs on {_percent(error)} of these rows"
+            f"{rare_words(evaluation)}The model errs on {_percent(error)} of these rows"
             f"{known if np.isfinite(spread) else ', of one group, which says nothing of others'}. "
             "No baseline was run, so there is nothing to compare it with."
         )
     word, best = place
     gap = _points(error - best.scores.error_rate)
     return (
-        f"In errors the model is {_place_words(evaluation)}: it errs on {_percent(error)} of these "
-        f"rows, the baseline on {_percent(best.scores.error_rate)}. "
+        f"{rare_words(evaluation)}In errors the model is {_place_words(evaluation)}: it errs on "
+        f"{_percent(error)} of these rows, the baseline on {_percent(best.scores.error_rate)}. "
         f"{_gap_words(word, gap, _points(best.gap_error), model)}"
     )
+
+
+def rare_words(evaluation: Evaluation) -> str:
+    """Say, where a class is rare, that errors tell little, and how well its rows are found."""
+    model, *others = evaluation.entries
+    rare = rare_class(evaluation.y_index, len(evaluation.classes))
+    mine = model.scores.average_precision
+    if rare is None or mine is None:
+        return ""
+    is_rare, name = evaluation.y_index == rare, f"“{evaluation.classes[rare]}”"
+    n, n_rare = len(is_rare), int(is_rare.sum())
+    found = gains_curve(is_rare, evaluation.proba[:, rare]).found[n_rare - 1]
+    words = (
+        f"{name} is rare, {n_rare} of {n} rows, so that errors say little: who never names it "
+        f"errs on {_percent(n_rare / n)}. Of the {n_rare} rows where it is most likely {found:.0f} "
+        f"are {name}; average precision {mine:.3f}, by chance {n_rare / n:.3f}"
+    )
+    known = [each for each in others if each.scores.average_precision is not None]
+    if known:
+        best = max(known, key=lambda each: each.scores.average_precision or 0.0)
+        words += f", of {best.name}, the best baseline in this, {best.scores.average_precision:.3f}"
+    return f"{words}. "
 
 
 def _regression_verdict(evaluation: RegressionEvaluation) -> str:
@@ -611,7 +637,19 @@ def _gap_words(word: str, gap: str, error: str, model: ModelScore[Any]) -> str:
 
 
 def _points(share: float | None) -> str:
-    return "" if share is None else f"{100 * abs(share):.1f} percentage points"
+    return "" if share is None else f"{points(abs(share))} percentage points"
+
+
+def points(share: float) -> str:
+    """Write a share in percentage points: one decimal, of less than a tenth its first two digits.
+
+    Examples
+    --------
+    >>> [points(x) for x in (0.1234, 0.0, -0.00012)]
+    ['12.3', '0.0', '-0.012']
+    """
+    value = 100.0 * share
+    return f"{value:.1f}" if value == 0.0 or abs(value) >= 0.1 else f"{value:.2g}"
 
 
 def _fixed(error: float | None) -> str:

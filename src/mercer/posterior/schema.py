@@ -382,7 +382,9 @@ _CLASS_SCORES = Fields(
         "log_score": Number(0.0),
         "brier_score": Number(0.0, 2.0),
         "calibration_error": _SHARE,
-    }
+        "average_precision": Maybe(_SHARE),
+    },
+    optional=frozenset({"average_precision"}),  # which the first files do not hold
 )
 _NUMBER_SCORES = Fields(
     {

@@ -13,14 +13,14 @@ from scipy.stats import binom
 
 from mercer.errors import DataError
 
-__all__ = ["RegressionScores", "error_coverage_curve"]
+__all__ = ["RegressionScores", "error_coverage_curve", "gains_curve"]
 
 # The scores by which models are compared: what tables and sentences call them.
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One score; lower is better, if there is a better."""
+    """One score; lower is better, if there is a better, unless it says otherwise."""
 
     name: str  # field of `Scores` or `RegressionScores`
     heading: str  # heading of a column of a table
@@ -33,6 +33,8 @@ class Metric:
     #: Whether it is that of all rows together, without a standard error over folds: of a few rows
     #: it is mostly chance.
     is_pooled: bool = False
+    #: Whether tables may be sorted by it: their first row is the lowest.
+    is_lower_better: bool = True
     #: Decimals of its standard error in tables; None where its size depends on the units of the
     #: target.
     error_decimals: int | None = 3
@@ -55,6 +57,15 @@ CLASSIFICATION_METRICS: Final = (
     Metric("log_score", "log score", "log score", brief="log score"),
     Metric("brier_score", "Brier", "Brier score", brief="Brier"),
     _calibration("calibration"),
+    Metric(
+        "average_precision",
+        "avg prec",
+        "average precision of the rare class",
+        brief="average precision",
+        has_winner=False,
+        is_pooled=True,
+        is_lower_better=False,
+    ),
 )
 
 REGRESSION_METRICS: Final = (
@@ -105,8 +116,11 @@ class Scores:
     log_score: float
     brier_score: float
     calibration_error: float
+    #: Of the class that `rare_class` names, of which the share of the rows is what chance gives; 1
+    #: where each of its rows comes before all others. None where no class is rare.
+    average_precision: float | None = None
 
-    def to_dict(self) -> dict[str, int | float]:
+    def to_dict(self) -> dict[str, int | float | None]:
         """Return the scores by name."""
         return asdict(self)
 
@@ -135,7 +149,22 @@ def score_classification(y_index: ArrayLike, proba: ArrayLike) -> Scores:
     """
     y, p = checked_classes(y_index, proba)
     means = {name: float(np.mean(each)) for name, each in class_losses(y, p).items()}
-    return Scores(n_rows=len(y), calibration_error=calibration_error(y, p), **means)
+    return Scores(
+        n_rows=len(y),
+        calibration_error=calibration_error(y, p),
+        average_precision=_average_precision(y, p),
+        **means,
+    )
+
+
+def _average_precision(y: IntArray, p: FloatArray) -> float | None:
+    """Return the mean, over rows of the rare class, of its share among rows as likely or more."""
+    rare = rare_class(y, p.shape[1])
+    if rare is None:
+        return None
+    _, place, counts = np.unique(-p[:, rare], return_inverse=True, return_counts=True)
+    found = np.bincount(place, weights=y == rare)
+    return float(found @ (np.cumsum(found) / np.cumsum(counts)) / found.sum())
 
 
 def class_losses(y: IntArray, p: FloatArray) -> dict[str, FloatArray]:
@@ -248,6 +277,81 @@ def checked_classes(y_index: ArrayLike, proba: ArrayLike) -> tuple[IntArray, Flo
     return classes, p
 
 
+# A rare class: that hardly any row errs says little where one that never names it errs as little.
+
+#: A class with a smaller share of the rows is rare.
+RARE: Final = 0.1
+
+
+def rare_class(y: IntArray, n_classes: int) -> int | None:
+    """Return which of two classes is rare, of which there is a row at least; else None."""
+    if n_classes != 2:
+        return None
+    counts = np.bincount(y, minlength=2)
+    rarer = int(counts.argmin())
+    return rarer if 0 < counts[rarer] < RARE * len(y) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """Rows of a class among the k to which the model gives it most, for k = 1..n: (n,)."""
+
+    found: FloatArray  # rows that are of the class; expected where rows tie
+    expected: FloatArray  # rows that should be, by the model: the sum of their probabilities
+    spread: FloatArray  # standard deviation of that number, of independent rows
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of all rows that is looked at, k / n."""
+        return np.arange(1, len(self.found) + 1) / len(self.found)
+
+    def n_looked_at(self, share: float) -> int:
+        """Return how many rows a share of them is, to the nearest; at least one.
+
+        Examples
+        --------
+        >>> p = np.array([0.1, 0.8, 0.6, 0.5])
+        >>> curve = gains_curve([0, 1, 0, 1], p)
+        >>> k = curve.n_looked_at(0.5)
+        >>> k, float(curve.found[k - 1]), float(curve.expected[k - 1])
+        (2, 1.0, 1.4)
+        """
+        return max(1, round(share * len(self.found)))
+
+
+def gains_curve(y01: ArrayLike, p: ArrayLike) -> Gains:
+    """Count how many rows of a class are found, those with the largest probability of it first.
+
+    Parameters
+    ----------
+    y01, p : array_like of shape (n,)
+        Whether a row is of the class, 1 or 0, and its probability.
+
+    Returns
+    -------
+    Gains
+
+    Raises
+    ------
+    DataError
+        Unless there are rows, 0 and 1, and probabilities.
+    """
+    second = np.asarray(p, dtype=float)
+    if second.ndim != 1:
+        raise DataError(f"p must have shape (n,), got {second.shape}")
+    came, proba = checked_classes(y01, np.column_stack([1.0 - second, second]))
+    order = np.argsort(-proba[:, 1], kind="stable")
+    found, falling = _averaged_over_ties(came[order], proba[order, 1]), proba[order, 1]
+    spread = np.sqrt(np.cumsum(falling * (1.0 - falling)))
+    return Gains(np.cumsum(found), np.cumsum(falling), spread)
+
+
+def _averaged_over_ties(values: NDArray[Any], falling: FloatArray) -> FloatArray:
+    """Return the mean of the values of rows that are alike in what orders them."""
+    _, tie, sizes = np.unique(-falling, return_inverse=True, return_counts=True)
+    return np.asarray((np.bincount(tie, weights=values) / sizes)[tie])
+
+
 # Error against coverage: what is gained by leaving the least certain rows undecided.
 #
 # References
@@ -317,8 +421,7 @@ def error_coverage_curve(y_index: ArrayLike, proba: ArrayLike) -> ErrorCoverage:
     top = p.max(axis=1)
     order = np.argsort(-top, kind="stable")
     is_wrong = (p.argmax(axis=1) != y)[order].astype(np.float64)
-    _, tie, sizes = np.unique(-top[order], return_inverse=True, return_counts=True)
-    expected = (np.bincount(tie, weights=is_wrong) / sizes)[tie]
+    expected = _averaged_over_ties(is_wrong, top[order])
     k = np.arange(1, len(y) + 1)
     error = np.cumsum(expected) / k
     return ErrorCoverage(k / len(y), error, float(error.mean()))

@@ -20,6 +20,7 @@ from mercer.posterior.evaluation import (
     error_rate_se,
     log_score_words,
     mse_error,
+    points,
     standing,
     verdict,
 )
@@ -31,8 +32,10 @@ from mercer.posterior.scores import (
     ReliabilityCurve,
     Scores,
     error_coverage_curve,
+    gains_curve,
     interval_coverage,
     pit_histogram,
+    rare_class,
     reliability_curve,
 )
 from mercer.report.section import (
@@ -59,6 +62,7 @@ def class_sections(evaluation: Evaluation | None) -> tuple[Section, ...]:
     """Return the sections on held-out rows of a classifier."""
     return (
         scores_section(evaluation),
+        *gains_sections(evaluation),
         reliability_section(evaluation),
         coverage_section(evaluation),
     )
@@ -74,13 +78,20 @@ def class_tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
         note = f"{COMPARED[word]} the best baseline ({percent(best.scores.error_rate)})"
         if best.gap_error is not None:
             note += f", apart by {_points(best, model).lstrip('−')} points"
+    first = Tile(
+        "Error rate",
+        percent(model.scores.error_rate),
+        note if place is not None else f"± {100 * error_rate_se(model):.1f}, {note}",
+        needs_attention=place is not None and place[0] == "behind",
+    )
+    rare, precision = _rare_class(evaluation), model.scores.average_precision
+    if rare is not None and precision is not None:
+        by_chance = float(np.mean(evaluation.y_index == rare))
+        name = f"“{evaluation.classes[rare]}”"
+        note = f"of {name}, {percent(by_chance)} of the rows; chance {by_chance:.3f}"
+        first = Tile("Average precision", f"{precision:.3f}", note)
     return (
-        Tile(
-            "Error rate",
-            percent(model.scores.error_rate),
-            note if place is not None else f"± {100 * error_rate_se(model):.1f}, {note}",
-            needs_attention=place is not None and place[0] == "behind",
-        ),
+        first,
         Tile("Log score", f"{model.scores.log_score:.3f}", "nats a row, lower is better"),
         Tile(
             "Calibration error",
@@ -113,25 +124,29 @@ def _standing(
 
 
 def _score_table(evaluation: Evaluation) -> NamedTable:
-    columns = (
-        "model", "error rate", "− model’s", "log score", "− model’s", "Brier score", "calibration",
-        "time",
-    )  # fmt: skip
     model = evaluation.entries[0]
+    has_rare = model.scores.average_precision is not None
+    columns = (
+        "model", *("average precision",) * has_rare, "error rate", "− model’s", "log score",
+        "− model’s", "Brier score", "calibration", "time",
+    )  # fmt: skip
 
     def arrange(entry: ModelScore[Scores], cells: Sequence[Cell]) -> tuple[Cell, ...]:
         error, log_score, brier = cells
         of_error, of_log_score = _gap_cells(entry, model)
         calibration = entry.scores.calibration_error  # which has no winner
         shown = Cell(f"{calibration:.3f}", calibration)
-        return error, of_error, log_score, of_log_score, brier, shown
+        precision = entry.scores.average_precision or 0.0
+        first = (Cell(f"{precision:.3f}", precision),) * has_rare
+        return *first, error, of_error, log_score, of_log_score, brier, shown
 
     caption = (
         "The same rows for all. − model’s: less the score of the model (error rates in percentage "
         "points), ± the standard error of this difference, rows paired. Lower is better; the "
         "lowest error rate, log score and Brier score are in bold. Calibration error alone is no "
-        "contest: who gives every row the same probability can have 0. Time: fitting and "
-        "predicting."
+        "contest: who gives every row the same probability can have 0. "
+        f"{'Average precision, of the rare class: higher is better. ' if has_rare else ''}"
+        "Time: fitting and predicting."
     )
     return NamedTable(caption, columns, _score_rows(evaluation, _judged, _texts, arrange))
 
@@ -183,8 +198,63 @@ def _gap_cells(entry: ModelScore[Scores], model: ModelScore[Scores]) -> tuple[Ce
 def _points(entry: ModelScore[Scores], model: ModelScore[Scores]) -> str:
     """Write how much more a baseline errs than the model, in percentage points."""
     assert entry.gap_error is not None
-    gap = 100 * (entry.scores.error_rate - model.scores.error_rate)
-    return f"{gap:.1f} ± {100 * entry.gap_error:.1f}".replace("-", "−")
+    gap = entry.scores.error_rate - model.scores.error_rate
+    return f"{points(gap)} ± {points(entry.gap_error)}".replace("-", "−")
+
+
+_LOOKED_AT: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+def gains_sections(evaluation: Evaluation | None) -> tuple[Section, ...]:
+    """Build the section on how well the rows of a rare class are found, if one is."""
+    rare = None if evaluation is None else _rare_class(evaluation)
+    if evaluation is None or rare is None:
+        return ()
+    is_rare, name = evaluation.y_index == rare, f"“{evaluation.classes[rare]}”"
+    curve = gains_curve(is_rare, evaluation.proba[:, rare])
+    n, n_rare = len(is_rare), int(is_rare.sum())
+    ks = sorted({curve.n_looked_at(share) for share in _LOOKED_AT} | {n_rare})
+    rows = []
+    for k in ks:
+        found, expected, spread = (
+            float(x[k - 1]) for x in (curve.found, curve.expected, curve.spread)
+        )
+        cells = (
+            Cell(count(k), k),
+            Cell(percent(k / n), k / n),
+            Cell(f"{found:.0f}", found),
+            Cell(f"{expected:.1f} ± {spread:.1f}", expected),
+            Cell(percent(found / n_rare, 0), found / n_rare),
+            Cell(percent(found / k, 0), found / k),
+        )
+        rows.append(cells)
+    of_all, of_first = percent(n_rare / n), percent(float(curve.found[n_rare - 1]) / n_rare, 0)
+    text = (
+        f"{name} is rare: {count(n_rare)} of {count(n)} held-out rows, {of_all}. Who never names "
+        "it errs as seldom, and finds none. What counts is whether its rows come first where rows "
+        "are put in the order of their probability.",
+        f"Of the first {count(n_rare)} rows in that order {of_first} are {name}; of rows taken by "
+        f"chance {of_all} would be. Where looking at a row costs something, go on as long as the "
+        "probability of the next one is worth it; the next section says whether to believe it.",
+    )
+    figure = Figure(
+        svg(plot.gains, 3.6, curve),
+        f"Share of all {name} among the rows that are looked at. Grey: by chance. Band: what the "
+        "probabilities say themselves, in nine cases of ten.",
+        f"Gains: of the first {count(n_rare)} rows {of_first} are {name}.",
+    )
+    headings = ("looked at", "of all", "found", "expected", f"of all {name}", "right")
+    caption = (
+        f"Rows with the largest probability of {name}. Expected: the sum of their probabilities, ± "
+        f"its standard deviation. Right: which share of the rows looked at is {name}."
+    )
+    table = NamedTable(caption, headings, tuple(rows))
+    title = f"Are the rows of {name} found?"
+    return (Section("gains", title, text, figures=(figure,), tables=(table,)),)
+
+
+def _rare_class(evaluation: Evaluation) -> int | None:
+    return rare_class(evaluation.y_index, len(evaluation.classes))
 
 
 def reliability_section(evaluation: Evaluation | None) -> Section:

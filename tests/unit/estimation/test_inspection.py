@@ -91,6 +91,40 @@ def test_classes_lose_errors_and_log_score():
     assert abs(found.log_score[1]) < 0.02 < found.log_score[0]
 
 
+def test_rows_of_a_rare_class_are_measured_and_count_by_its_share():
+    """Half of the rows are shared alike; means over all rows stay what they are."""
+    y = np.repeat([0, 1], [3940, 60])
+    own = replace(look(n_rows=100), is_classes=True)
+    chosen, weights = own.share(1, 0, y)
+    assert 98 <= len(chosen) == len(set(chosen.tolist())) <= 100
+    assert 25 <= y[chosen].sum() <= 27
+    assert weights.mean() == pytest.approx(1.0)
+    assert np.average(y[chosen], weights=weights) == pytest.approx(y.mean())
+    few, few_weights = own.share(1, 0, np.repeat([0, 1], [3996, 4]))
+    assert (few >= 3996).sum() == 4
+    assert 90 <= len(few) <= 100
+    assert np.average(few >= 3996, weights=few_weights) == pytest.approx(0.001)
+    for n in (100, 60):  # all of them, and numbers: each row counts once
+        assert (own.share(1, 0, y[-n:])[1] == 1.0).all()
+    assert (look(n_rows=100).share(1, 0, y)[1] == 1.0).all()
+
+
+def test_what_a_rare_class_loses_is_that_of_all_rows():
+    """The mutant: its rows count like others, though each of them stands for fewer."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((4000, 4))
+    y = (x[:, 0] + 0.3 * rng.standard_normal(4000) > 2.0).astype(np.int64)
+    every = importance_of(look(4000), [permuted_losses(Sign(), x, y, look(4000))], is_classes=True)
+    found = []
+    for seed in range(40):
+        own = replace(look(n_rows=200), is_classes=True, entropy=seed)
+        one = importance_of(own, [permuted_losses(Sign(), x, y, own)], is_classes=True)
+        found.append((one.log_score[0], one.log_score_error[0]))
+    each, stated = np.array(found).T
+    assert abs(each.mean() - every.log_score[0]) < 4.5 * each.std() / np.sqrt(40)
+    assert stated.mean() > 0.8 * each.std()
+
+
 def test_an_input_never_takes_its_own_value():
     two = np.array([[0.0, 0, 0, 0], [5.0, 0, 0, 0]])
     found = permuted_losses(Line(), two, two[:, 0], look(n_rows=2))

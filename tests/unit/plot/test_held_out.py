@@ -8,6 +8,7 @@ import pytest
 from mercer.errors import UsageError
 from mercer.plot import (
     error_coverage,
+    gains,
     interval_coverage,
     pit,
     predictions,
@@ -16,7 +17,12 @@ from mercer.plot import (
     residuals,
 )
 from mercer.plot.style import bare_figure
-from mercer.posterior.scores import error_coverage_curve, pit_histogram, reliability_curve
+from mercer.posterior.scores import (
+    error_coverage_curve,
+    gains_curve,
+    pit_histogram,
+    reliability_curve,
+)
 from mercer.posterior.scores import interval_coverage as count_inside
 
 # Held out.
@@ -90,6 +96,37 @@ def test_the_line_is_the_curve_and_points_are_at_the_shares():
         points.get_ydata(), [curve.error_at(c) for c in (1.0, 0.9, 0.75, 0.5)]
     )
     assert ax.texts[0].get_text() == f"{100 * curve.error_at(1.0):.1f} %"
+
+
+def test_gains_are_shares_of_the_class_beside_chance_and_what_is_expected():
+    p = np.linspace(0.5, 0.001, 200)
+    y = (np.random.default_rng(0).random(200) < p).astype(int)
+    curve = gains_curve(y, p)
+    ax = gains(curve, ax=bare_figure(5, 4).subplots())
+    np.testing.assert_allclose(_line(ax, "curve").get_ydata(), np.cumsum(y) / y.sum())
+    np.testing.assert_array_equal(_line(ax, "chance").get_ydata(), curve.share)
+    assert ax.get_xscale() == "log"
+    gains(gains_curve([1], [0.3]), ax=bare_figure(5, 4).subplots()).figure.draw_without_rendering()
+    with pytest.raises(UsageError, match="no row"):
+        gains(gains_curve([0, 0], [0.3, 0.2]))
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_probabilities_of_a_rare_class_are_drawn_larger(is_first):
+    """At the end where they lie; rows beyond are counted in words."""
+    p = np.append(np.linspace(0.001, 0.04, 600), [0.9, 0.8])
+    y = np.append(np.arange(600) % 50 == 0, [1, 0]).astype(int)
+    if is_first:
+        y, p = 1 - y, 1.0 - p
+    curve = reliability_curve(y, p)
+    ax = reliability(curve, probabilities=p, ax=bare_figure(4, 4).subplots())
+    low, high = ax.get_xlim()
+    assert ax.get_ylim() == (low, high)
+    assert high - low < 0.2
+    assert low < curve.lower.min() < curve.upper.max() < high
+    (strip,) = ax.child_axes
+    assert strip.texts[0].get_text() == "602 rows, 2 of them beyond"
+    assert sum(bar.get_height() for bar in strip.patches) == 600
 
 
 def _coverage_of(wrong):

@@ -26,7 +26,15 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
 NUMBERS = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=60)
 CLASSES = np.where(NUMBERS > 0.0, "ham", "spam")
-HELD = {"error_coverage", "importance", "interval_coverage", "pit", "predictions", "reliability"}
+HELD = {
+    "error_coverage",
+    "gains",
+    "importance",
+    "interval_coverage",
+    "pit",
+    "predictions",
+    "reliability",
+}
 HELD |= {"residuals", "boundaries"}
 ROWS = {"effects", "pair_effect", "laplace_distance", "predicted_band"}
 
@@ -41,21 +49,21 @@ MODELS = {
     "spectral classes": lambda: mercer.BaNKClassifier(n_frequencies=6, **TINY).fit(X, CLASSES),
 }
 EXPECTED = {
-    "gp": "effects error_coverage importance laplace_distance pair_effect ranks relevance "
+    "gp": "effects error_coverage gains importance laplace_distance pair_effect ranks relevance "
     "reliability trace",
     "gp numbers": "effects importance interval_coverage pair_effect particles pit predictions "
     "relevance residuals",
     "gp one input": "effects importance interval_coverage pair_effect pit predicted_band "
     "predictions relevance residuals",
-    "sphere": "boundaries effects error_coverage evidence_curve importance label_errors "
+    "sphere": "boundaries effects error_coverage evidence_curve gains importance label_errors "
     "pair_effect ranks reliability trace",
     "basis": "centres effects importance interval_coverage pair_effect particles pit predictions "
     "prequential residuals",
-    "basis classes": "effects error_coverage importance pair_effect particles prequential "
+    "basis classes": "effects error_coverage gains importance pair_effect particles prequential "
     "reliability",
     "spectral": "effects importance interval_coverage learned_kernel pair_effect pit predictions "
     "ranks residuals spectral_density trace",
-    "spectral classes": "effects error_coverage importance learned_kernel pair_effect ranks "
+    "spectral classes": "effects error_coverage gains importance learned_kernel pair_effect ranks "
     "reliability spectral_density trace",
 }
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.metrics import average_precision_score, brier_score_loss, log_loss
 
 from mercer.errors import DataError
 from mercer.estimation.cross_validate import Result
@@ -32,7 +32,13 @@ from mercer.posterior.evaluation import (
     standing,
     verdict,
 )
-from mercer.posterior.scores import Scores, interval_coverage, pit_histogram
+from mercer.posterior.scores import (
+    Scores,
+    gains_curve,
+    interval_coverage,
+    pit_histogram,
+    score_classification,
+)
 from support.fake_regression import fake_regression, held_rows
 
 
@@ -465,7 +471,7 @@ def test_an_evaluation_of_groups_says_how_many_and_widens_its_errors() -> None:
 
 def test_a_file_without_paired_errors_is_not_judged() -> None:
     found = Evaluation(
-        "a test", ("no", "yes"), np.zeros(9), np.full((9, 2), 0.5),
+        "a test", ("no", "yes"), np.zeros(9, np.int64), np.full((9, 2), 0.5),
         (entry("mercer gp", 0.1), entry("svc", 0.3)),
     )  # fmt: skip
     assert standing(found)[0] == "unknown"  # type: ignore[index]
@@ -515,8 +521,78 @@ def test_classes() -> None:
         running.add(HeldClasses(y[begin:end], proba[begin:end]))
     found, wanted = asdict(running.scores()), asdict(HeldClasses(y, proba).scores())
     assert math.isnan(found["calibration_error"])
-    for name in wanted.keys() - {"calibration_error"}:
+    for name in wanted.keys() - {"calibration_error", "average_precision"}:
         assert found[name] == pytest.approx(wanted[name], rel=1e-12), name
+
+
+def rare_rows() -> tuple[np.ndarray, np.ndarray]:
+    """Of 200 rows nine are "yes", six of them among the nine that are the most likely."""
+    y = np.zeros(200, np.int64)
+    y[[0, 1, 2, 4, 5, 8, 20, 90, 150]] = 1
+    return y, np.linspace(0.6, 0.001, 200)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_rare_class_is_judged_by_whether_its_rows_come_first(is_first: bool) -> None:
+    """Whichever of the two classes it is; block by block it is not known."""
+    y, p = rare_rows()
+    proba = np.column_stack([p, 1.0 - p] if is_first else [1.0 - p, p])
+    held = HeldClasses(1 - y if is_first else y, proba)
+    precision = held.scores().average_precision
+    ranks = np.flatnonzero(y) + 1
+    assert precision == pytest.approx(np.mean(np.arange(1, 10) / ranks), rel=1e-12)
+    running = RunningScores()
+    for begin, end in ((0, 100), (100, 200)):
+        running.add(HeldClasses(held.y_index[begin:end], proba[begin:end]))
+    found = running.scores()
+    assert isinstance(found, Scores)
+    assert found.average_precision is None
+    mine = ModelScore("mercer gp", False, held.scores(), 1.0, None)
+    chance = np.tile(proba.mean(axis=0), (200, 1))
+    shares = HeldClasses(held.y_index, chance).scores()
+    classes = ("yes", "no") if is_first else ("no", "yes")
+    entries = (mine, ModelScore("shares", True, shares, 0.1, 0.01))
+    words = verdict(Evaluation("a test", classes, held.y_index, proba, entries))
+    assert words.startswith("“yes” is rare, 9 of 200 rows, so that errors say little")
+    assert "Of the 9 rows where it is most likely 6 are “yes”" in words
+    assert f"{precision:.3f}, by chance 0.045, of shares, the best baseline in this, 0.045" in words
+
+
+@pytest.mark.parametrize("digits", [1, 2, 9])
+def test_average_precision_is_that_of_scikit_learn(digits: int) -> None:
+    """Among rows of equal probabilities, too."""
+    rng = np.random.default_rng(digits)
+    p = np.round(rng.random(300), digits)
+    y = (rng.random(300) < 0.1 * p).astype(np.int64)
+    found = score_classification(y, np.column_stack([1.0 - p, p])).average_precision
+    assert found == pytest.approx(average_precision_score(y, p), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 20, 100, 180, 200])
+def test_no_class_is_rare_from_a_tenth_on_or_without_a_row(n: int) -> None:
+    y = (np.arange(200) < n).astype(np.int64)
+    assert score_classification(y, np.full((200, 2), 0.5)).average_precision is None
+
+
+def test_of_several_classes_none_is_rare() -> None:
+    y = np.repeat([0, 1, 2], [100, 95, 5])
+    assert score_classification(y, np.full((200, 3), 1 / 3)).average_precision is None
+
+
+def test_gains_count_rows_and_what_the_probabilities_say() -> None:
+    y, p = rare_rows()
+    order = np.random.default_rng(0).permutation(200)
+    curve = gains_curve(y[order], p[order])
+    np.testing.assert_array_equal(curve.found, np.cumsum(y))
+    np.testing.assert_allclose(curve.expected, np.cumsum(p))
+    np.testing.assert_allclose(curve.spread, np.sqrt(np.cumsum(p * (1 - p))))
+    assert [curve.n_looked_at(share) for share in (1e-9, 0.005, 0.1, 1.0)] == [1, 1, 20, 200]
+    tied = gains_curve([1, 0, 0, 1], [0.5, 0.5, 0.5, 0.2])
+    np.testing.assert_allclose(tied.found, [1 / 3, 2 / 3, 1, 2])
+    with pytest.raises(DataError):
+        gains_curve([2], [0.5])
+    with pytest.raises(DataError):
+        gains_curve([1], [[0.5, 0.5]])
 
 
 @pytest.mark.parametrize("n_groups", [2, 3, 4, 10])

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 from mercer.posterior.evaluation import Evaluation, ModelScore, error_rate_se, standing
-from mercer.posterior.scores import Scores
-from mercer.report.held_out import coverage_section, reliability_section, scores_section
+from mercer.posterior.scores import Scores, score_classification
+from mercer.report.held_out import (
+    class_tiles,
+    coverage_section,
+    gains_sections,
+    reliability_section,
+    scores_section,
+)
 from support.fake_estimator import fake_evaluation
 
 
@@ -76,6 +82,32 @@ def test_the_lowest_of_each_score_is_bold_and_ties_alike():
     assert [row[2].text for row in table.rows] == ["–", "0.0 ± 4.2", "0.5 ± 4.2"]
     assert table.rows[0][0].text == "GPClassifier (this model)"
     assert [row[1].sort for row in table.rows] == [0.2, 0.2, 0.205]
+
+
+def test_rows_of_a_rare_class_are_counted_in_a_part_of_their_own():
+    """Found, expected and right; the headline is its average precision, and tables say it first."""
+    n = 1000
+    proba = np.tile([0.99, 0.01], (n, 1))
+    proba[:20] = [0.4, 0.6]
+    y = np.zeros(n, np.int64)
+    y[[*range(12), *range(500, 508)]] = 1
+    held = score_classification(y, proba)
+    entries = (ModelScore("GPClassifier", False, held, 1.0), ModelScore("svc", True, held, 1.0, 0))
+    evaluation = Evaluation("a test", ("no", "yes"), y, proba, entries)
+    (section,) = gains_sections(evaluation)
+    assert section.title == "Are the rows of “yes” found?"
+    (table,) = section.tables
+    cells = {row[0].sort: [cell.text for cell in row] for row in table.rows}
+    assert cells[20][2:4] == ["12", "12.0 ± 2.2"]
+    assert [text.replace("\u00a0", " ") for text in cells[20][4:]] == ["60 %", "60 %"]
+    assert section.figures
+    tile = class_tiles(evaluation)[0]
+    assert tile.label == "Average precision"
+    (scores,) = scores_section(evaluation).tables
+    assert scores.columns[1] == "average precision"
+    assert scores.rows[0][1].text == f"{held.average_precision:.3f}"
+    assert gains_sections(replace(evaluation, y_index=np.arange(n) % 2)) == ()
+    assert gains_sections(None) == ()
 
 
 def test_a_bound_is_rounded_down():
