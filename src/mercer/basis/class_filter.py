@@ -118,11 +118,11 @@ class ClassSchedule:
         """Whether candidates change hands after so many rows, where a round of moves ends.
 
         That takes as long as ten rows and more. Where they do so rarely, and a round is 8 rows and
-        longer, it is after every second, from 32 rows on after every fourth.
+        longer, it is after every fourth.
         """
         period = self.period(n_seen)
         if self.is_rare:
-            period *= 4 if period >= 32 else 2 if period >= 8 else 1
+            period *= 4 if period >= 8 else 1
         return n_seen % period == 0
 
     def share(self, n_seen: int, n_particles: int) -> tuple[int, int]:
@@ -231,7 +231,7 @@ def with_more_rows(rows: HeldRows, length: int) -> HeldRows:
 # 3. *Weigh* each particle by the likelihood of the label, 1 / (1 + e^(-s f)) with s = +-1. If the
 #    buffer was full, the row that leaves it is divided out first.
 # 4. *Move* a share of the particles, so that all are moved once in a round. At the end of a round,
-#    or after every second or fourth, *candidates* that have to make room retire, and the inputs
+#    or after every fourth, *candidates* that have to make room retire, and the inputs
 #    of the rows since then come in. When that is depends on the row's number alone.
 #
 # The product of the mean weights is the evidence of the rows held, unbiased for any N.
