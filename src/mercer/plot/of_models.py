@@ -13,8 +13,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-import numpy as np
-
 from mercer.errors import UsageError, rows_without_names
 from mercer.estimation.base import KernelEstimator
 from mercer.estimation.inspection import (
@@ -38,6 +36,7 @@ from mercer.estimation.tasks import (
 from mercer.posterior.evaluation import HeldClasses
 from mercer.posterior.scores import (
     error_coverage_curve,
+    fewest_class,
     gains_curve,
     interval_coverage,
     pit_histogram,
@@ -89,8 +88,7 @@ def _of_held(task: Task, given: Callable[[Any], Given]) -> Callable[[Any, Any, A
 
 def _gains(held: HeldClasses) -> Given:
     """Rows of the class that the fewest are of."""
-    counts = np.bincount(held.y_index, minlength=held.proba.shape[1])
-    fewest = int(np.where(counts > 0, counts, len(held.y_index)).argmin())
+    fewest = fewest_class(held.y_index, held.proba.shape[1])
     return (gains_curve(held.y_index == fewest, held.proba[:, fewest]),), {}
 
 

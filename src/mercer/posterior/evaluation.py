@@ -563,9 +563,9 @@ def rare_words(evaluation: Evaluation) -> str:
     n, n_rare = len(is_rare), int(is_rare.sum())
     found = gains_curve(is_rare, evaluation.proba[:, rare]).found[n_rare - 1]
     words = (
-        f"{name} is rare, {n_rare} of {n} rows, so that errors say little: who never names it "
-        f"errs on {_percent(n_rare / n)}. Of the {n_rare} rows where it is most likely {found:.0f} "
-        f"are {name}; average precision {mine:.3f}, by chance {n_rare / n:.3f}"
+        f"{name} is rare, {n_rare} of {n} rows, so that errors say little of it: never to name "
+        f"it costs errors on {_percent(n_rare / n)}. Of the {n_rare} rows where it is most likely "
+        f"{found:.0f} are {name}; average precision {mine:.3f}, by chance {n_rare / n:.3f}"
     )
     known = [each for each in others if each.scores.average_precision is not None]
     if known:

@@ -279,17 +279,22 @@ def checked_classes(y_index: ArrayLike, proba: ArrayLike) -> tuple[IntArray, Flo
 
 # A rare class: that hardly any row errs says little where one that never names it errs as little.
 
-#: A class with a smaller share of the rows is rare.
-RARE: Final = 0.1
+#: A class with a smaller share of the rows is rare, of many classes one with less than the
+#: second times its equal share.
+RARE: Final = (0.1, 0.3)
 
 
 def rare_class(y: IntArray, n_classes: int) -> int | None:
-    """Return which of two classes is rare, of which there is a row at least; else None."""
-    if n_classes != 2:
-        return None
-    counts = np.bincount(y, minlength=2)
-    rarer = int(counts.argmin())
-    return rarer if 0 < counts[rarer] < RARE * len(y) else None
+    """Return the class with the fewest rows, one at least, if it is rare; else None."""
+    fewest = fewest_class(y, n_classes)
+    share = np.count_nonzero(y == fewest) / max(1, len(y))
+    return fewest if 0.0 < share < min(RARE[0], RARE[1] / n_classes) else None
+
+
+def fewest_class(y: IntArray, n_classes: int) -> int:
+    """Return which of the classes that have a row has the fewest."""
+    counts = np.bincount(y, minlength=n_classes)
+    return int(np.where(counts > 0, counts, len(y) + 1).argmin())
 
 
 @dataclass(frozen=True, eq=False)

@@ -230,9 +230,9 @@ def gains_sections(evaluation: Evaluation | None) -> tuple[Section, ...]:
         rows.append(cells)
     of_all, of_first = percent(n_rare / n), percent(float(curve.found[n_rare - 1]) / n_rare, 0)
     text = (
-        f"{name} is rare: {count(n_rare)} of {count(n)} held-out rows, {of_all}. Who never names "
-        "it errs as seldom, and finds none. What counts is whether its rows come first where rows "
-        "are put in the order of their probability.",
+        f"{name} is rare: {count(n_rare)} of {count(n)} held-out rows, {of_all}. Never to name it "
+        "costs few errors, and finds none of them. What counts is whether its rows come first "
+        "where rows are put in the order of their probability.",
         f"Of the first {count(n_rare)} rows in that order {of_first} are {name}; of rows taken by "
         f"chance {of_all} would be. Where looking at a row costs something, go on as long as the "
         "probability of the next one is worth it; the next section says whether to believe it.",

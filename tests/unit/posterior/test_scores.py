@@ -553,7 +553,7 @@ def test_a_rare_class_is_judged_by_whether_its_rows_come_first(is_first: bool) -
     classes = ("yes", "no") if is_first else ("no", "yes")
     entries = (mine, ModelScore("shares", True, shares, 0.1, 0.01))
     words = verdict(Evaluation("a test", classes, held.y_index, proba, entries))
-    assert words.startswith("“yes” is rare, 9 of 200 rows, so that errors say little")
+    assert words.startswith("“yes” is rare, 9 of 200 rows, so that errors say little of it")
     assert "Of the 9 rows where it is most likely 6 are “yes”" in words
     assert f"{precision:.3f}, by chance 0.045, of shares, the best baseline in this, 0.045" in words
 
@@ -574,9 +574,25 @@ def test_no_class_is_rare_from_a_tenth_on_or_without_a_row(n: int) -> None:
     assert score_classification(y, np.full((200, 2), 0.5)).average_precision is None
 
 
-def test_of_several_classes_none_is_rare() -> None:
-    y = np.repeat([0, 1, 2], [100, 95, 5])
-    assert score_classification(y, np.full((200, 3), 1 / 3)).average_precision is None
+@pytest.mark.parametrize(
+    ("counts", "is_rare"),
+    [
+        ([100, 95, 5], True),
+        ([100, 0, 25], False),
+        ([34] * 9 + [12], False),
+        ([34] * 9 + [6], True),
+    ],
+)
+def test_of_several_classes_one_is_rare_that_has_less_than_a_third_of_its_share(
+    counts: list[int], is_rare: bool
+) -> None:
+    y = np.repeat(np.arange(len(counts)), counts)
+    p = np.random.default_rng(0).dirichlet(np.ones(len(counts)), len(y))
+    found = score_classification(y, p).average_precision
+    last = len(counts) - 1
+    assert (found is not None) == is_rare
+    if is_rare:
+        assert found == pytest.approx(average_precision_score(y == last, p[:, last]), rel=1e-12)
 
 
 def test_gains_count_rows_and_what_the_probabilities_say() -> None:
