@@ -268,9 +268,9 @@ def _projection(
         if len(near):
             K = grid.kernel(distances, level)
             a = solve_positive(K[:-1] + ridge, K[-1])
-        old = state.old.gram[level]
-        cross = a @ old[columns, : m + r]
-        cross[m + slot] = a @ old[np.ix_(columns, columns)] @ a
+        near_sums = state.old.gram[level, columns, : m + r]
+        cross = a @ near_sums
+        cross[m + slot] = a @ near_sums.take(columns, axis=1) @ a
         result.append((cross, float(a @ state.old.moment[level, columns])))
         leaving = state.leaving[: state.n_leaving, level]
         leaving[:, m + slot] = leaving[:, columns] @ a
