@@ -141,7 +141,7 @@ def test_every_code_is_on_the_page_of_codes() -> None:
 def test_what_is_released_agrees_with_the_package() -> None:
     """Requirements and versions of the recipe and the citation are those of the package."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    recipe = (ROOT / "recipe" / "meta.yaml").read_text()
+    recipe = (ROOT / "recipe" / "recipe.yaml").read_text()
     wanted = [f"python {project['requires-python']}", *project["dependencies"]]
     wanted = [re.sub(r"\s*(>=.*)", r" \1", words) for words in wanted]
     wanted = [words.replace("matplotlib ", "matplotlib-base ") for words in wanted]
