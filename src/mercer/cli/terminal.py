@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _LABEL = 10  # width of the column of labels
 _PIPED_WIDTH = 200
 _SILENCE = 10.0  # seconds, after which a line is due where no bar can be drawn
+_LATER = 60.0  # the same, once as many have passed
 
 
 class Proposal(Protocol):
@@ -134,14 +135,17 @@ class Session:
 
     @contextmanager
     def at_work(self, words: str | Callable[[], str]) -> Iterator[None]:
-        """Note what is in hand, and for how long, now and then: where no bar can be drawn."""
+        """Note what is in hand, and for how long: where no bar can be drawn.
+
+        Every ten seconds of the first minute, then every minute.
+        """
         if self.err.is_terminal:
             yield
             return
         is_over, began = threading.Event(), time.monotonic()
 
         def tell() -> None:
-            while not is_over.wait(_SILENCE):
+            while not is_over.wait(_LATER if time.monotonic() - began > _LATER else _SILENCE):
                 now = (words if isinstance(words, str) else words()) or "the first steps"
                 self.note("at work", f"{now}, {spoken(time.monotonic() - began)} so far")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -170,6 +171,17 @@ def test_long_work_has_a_line_now_and_then_off_a_terminal(monkeypatch) -> None:
     with session.progress() as bar:
         bar.update(bar.add_task("scoring", total=9, detail="ridge"), advance=2)
         wait_for("at work   scoring 2 of 9 ridge, ")
+
+
+def test_after_a_while_lines_are_fewer(monkeypatch) -> None:
+    monkeypatch.setattr("mercer.cli.terminal._SILENCE", 0.001)
+    monkeypatch.setattr("mercer.cli.terminal._LATER", 0.1)
+    session = Session(err=Console(file=io.StringIO()))
+    with session.at_work("fitting"):
+        time.sleep(0.9)
+    times = re.findall(r"fitting, ([\d.]+) s so far", session.err.file.getvalue())
+    assert times
+    assert sum(float(t) > 0.15 for t in times) < 10
 
 
 def test_pairs_of_folds_tell_apart_what_their_spread_hides() -> None:
