@@ -344,9 +344,9 @@ def effects(found: Effects, *, fig: Figure | None = None) -> Figure:
     n_rows = -(-n_panels // _PER_ROW)
     fig = new_figure(fig, 7.0, 0.4 + 1.9 * n_rows)
     axes = fig.subplots(n_rows, min(_PER_ROW, n_panels), sharey=True, squeeze=False).ravel()
-    for ax, curve in zip(axes, found.curves, strict=False):
+    for panel, (ax, curve) in enumerate(zip(axes, found.curves, strict=False)):
         dress(ax)
-        _draw_effect(ax, curve, found.outputs)
+        _draw_effect(ax, curve, found.outputs, f"curve-{panel}")
     for ax in axes[n_panels:]:
         ax.set_axis_off()
     fig.supylabel(_shown(found.outputs), fontsize=FONT_SIZE, color=PALETTE["muted"])
@@ -366,7 +366,7 @@ def _shown(outputs: Sequence[str]) -> str:
     return "probability" if len(outputs) > 1 else f"probability of {plain(outputs[0])}"
 
 
-def _draw_effect(ax: Axes, curve: Effect, outputs: Sequence[str]) -> None:
+def _draw_effect(ax: Axes, curve: Effect, outputs: Sequence[str], name_of_mark: str) -> None:
     at, values = curve.values.numbers, curve.values
     for k, mean in enumerate(curve.mean):
         colour = CHAIN_COLOURS[k % len(CHAIN_COLOURS)]
@@ -378,11 +378,11 @@ def _draw_effect(ax: Axes, curve: Effect, outputs: Sequence[str]) -> None:
             lengths = np.stack([mean - curve.lower[k], curve.upper[k] - mean])
             shift = 0.12 * (k - 0.5 * (len(curve.mean) - 1))
             bars = ax.errorbar(at + shift, mean, yerr=lengths, fmt="o", color=colour, label=name)
-            mark(bars.lines[0], f"curve-{k}")
+            mark(bars.lines[0], f"{name_of_mark}-{k}")
             continue
         ax.fill_between(at, curve.lower[k], curve.upper[k], color=colour, alpha=0.22, linewidth=0)
         (line,) = ax.plot(at, mean, color=colour, linewidth=1.8, label=name)
-        mark(line, f"curve-{k}")
+        mark(line, f"{name_of_mark}-{k}")
     if values.labels:
         _name_levels(ax, at, values.labels)
         ax.set_xlim(-0.5, len(at) - 0.5)

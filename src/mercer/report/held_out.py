@@ -213,9 +213,9 @@ def gains_sections(evaluation: Evaluation | None) -> tuple[Section, ...]:
     is_rare, name = evaluation.y_index == rare, f"“{evaluation.classes[rare]}”"
     curve = gains_curve(is_rare, evaluation.proba[:, rare])
     n, n_rare = len(is_rare), int(is_rare.sum())
-    ks = sorted({curve.n_looked_at(share) for share in _LOOKED_AT} | {n_rare})
+    others = {curve.n_looked_at(share) for share in _LOOKED_AT}
     rows = []
-    for k in ks:
+    for k in sorted({n_rare} | {k for k in others if abs(k - n_rare) > 0.2 * n_rare}):
         found, expected, spread = (
             float(x[k - 1]) for x in (curve.found, curve.expected, curve.spread)
         )

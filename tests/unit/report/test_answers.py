@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -164,8 +166,10 @@ def test_how_inputs_act_is_drawn_and_said(n_classes, drawn):
     assert ("Dashed" in section.text[1]) == (n_classes < 3)
     assert "change what the other does" in section.text[3]
     curves, pair = section.figures
-    assert "mark-curve-0" in curves.svg
-    assert ("mark-curve-2" in curves.svg) == (n_classes == 3)
+    ids = re.findall(r'id="([^"]+)"', curves.svg)
+    assert len(ids) == len(set(ids))
+    assert "mark-curve-0-0" in ids
+    assert ("mark-curve-0-2" in ids) == (n_classes == 3)
     assert "mark-map" in pair.svg
     assert "over 10 rows" in pair.caption
     cells = pair.svg[pair.svg.index("mark-map") : pair.svg.index("matplotlib.axis")]

@@ -8,6 +8,7 @@ import pytest
 from mercer import plot
 from mercer.posterior.scores import (
     error_coverage_curve,
+    gains_curve,
     interval_coverage,
     pit_histogram,
     reliability_curve,
@@ -29,6 +30,7 @@ HELD = held_rows()
     [
         lambda: svg(plot.reliability, 5.35, reliability_curve([0, 1, 1], P), probabilities=P),
         lambda: svg(plot.error_coverage, 3.6, error_coverage_curve([0, 1, 1], [[0.6, 0.4]] * 3)),
+        lambda: svg(plot.gains, 3.6, gains_curve([0, 1, 1], P)),
         lambda: svg(plot.evidence_curve, 3.6, audited().evidence_curve_, noise_rate=0.1),
         lambda: svg(plot.label_errors, 3.4, [0.9, 0.1], fdr=0.2),
         lambda: svg(plot.boundaries, 4.8, audited(), *two_clusters(), ringed=np.zeros(40, bool)),
