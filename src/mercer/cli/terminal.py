@@ -226,12 +226,15 @@ def plain(words: str) -> str:
 def shown(
     metrics: Sequence[Metric], scores: Sequence[Any] = (), by: Metric | None = None
 ) -> list[Metric]:
-    """Return the metrics that a table of scores has columns for, that it is sorted by among them.
+    """Return the metrics that a table of scores has columns for, with the one it is sorted by.
 
-    One that is known of no model has none.
+    Any other has none where it is known of no model.
     """
-    wanted = [metric for metric in metrics if metric.is_shown or metric == by]
-    return [m for m in wanted if not scores or any(math.isfinite(m.of(each)) for each in scores)]
+
+    def is_known(metric: Metric) -> bool:
+        return not scores or any(math.isfinite(metric.of(each)) for each in scores)
+
+    return [metric for metric in metrics if metric == by or (metric.is_shown and is_known(metric))]
 
 
 def digits3(value: float) -> str:

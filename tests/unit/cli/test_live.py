@@ -142,6 +142,16 @@ def test_advice_names_what_was_scored_at_a_quick_setting() -> None:
     assert "goes on" not in advice([OURS], "log_score", 60)
 
 
+@pytest.mark.parametrize("metric", ["rmse", "standardized_mse"])
+def test_a_score_that_no_model_has_is_no_column_unless_it_sorts_the_table(metric: str) -> None:
+    parts = tuple(replace(part, variance=np.full(len(part.y), np.nan)) for part in SPECTRAL.parts)
+    live = LiveScores(["mercer spectral"], len(parts), metric, REGRESSION)
+    live.add(replace(SPECTRAL, parts=parts))
+    headings = [str(column.header) for column in live.table().columns]
+    assert ("MSE/var ±" in headings) == (metric == "standardized_mse")
+    assert "MSE/var" not in headings
+
+
 def test_off_a_terminal_each_result_has_a_line() -> None:
     said: list[str] = []
     live = LiveScores(["mercer gp"], 4, "log_score", tell=said.append)
