@@ -39,7 +39,7 @@ from mercer.errors import (
 )
 from mercer.estimation.cross_validate import for_folds
 from mercer.estimation.splits import fit_groups
-from mercer.models import ModelEntry, able_models, check_name, choose_model
+from mercer.models import MODELS, ModelEntry, able_models, check_name, choose_model
 from mercer.posterior.container import load_json, mercer_version, write_atomically
 from mercer.posterior.evaluation import Provenance
 from mercer.sampling.checkpoint import digest_arrays
@@ -109,7 +109,8 @@ def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[
         if name in _OWN_OPTIONS:
             raise UsageError(f"--set {name}: use {_OWN_OPTIONS[name]}")
         if name not in known:
-            hint = nearest(name, known) or f"; there is: {', '.join(known)}"
+            hint = _models_with(name, estimator_class) or nearest(name, known)
+            hint = hint or f"; there is: {', '.join(known)}"
             raise UsageError(
                 f"--set {quoted(name)}: {estimator_class.__name__} has no such argument{hint}"
             )
@@ -120,6 +121,14 @@ def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
     return estimator
+
+
+def _models_with(name: str, estimator_class: Any) -> str:
+    """Say which other models of the task have an argument; empty where none has."""
+    task = next((e.task for e in MODELS if e.estimator == estimator_class.__name__), "")
+    able = [e for e in MODELS if e.task == task and not e.is_combined]
+    having = [f"--model {e.name}" for e in able if name in e.estimator_class()().get_params()]
+    return f"; it is one of {' and '.join(having)}" if having else ""
 
 
 def in_order(settings: dict[str, Any], order: Sequence[Any]) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def test_a_setting_of_others_is_refused(run, curve: Path) -> None:
         "fit", curve, "--target", "y", "--model", "basis", "--set", "n_draws=5", "--seed", "1"
     )
     assert code == 2
-    assert "SequentialKernelRegressor has no such argument" in err
+    assert "SequentialKernelRegressor has no such argument; it is one of --model gp" in err
 
 
 @pytest.mark.one_in(2)
