@@ -33,6 +33,7 @@ delta^2 / sigma^2 ``scale``, W ``log_weight``.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias
 
@@ -147,49 +148,46 @@ def with_room(state: State, n_rows: int, n_candidates: int, n_mean: int) -> Stat
 
     The ring may only grow before it is full.
     """
+    return _resized(state, n_rows, n_candidates, n_mean, _grown)
+
+
+def without_room(state: State, n_rows: int, n_candidates: int, n_mean: int) -> State:
+    """Return a state with arrays for no more than so many rows and candidates: views."""
+    return _resized(state, n_rows, n_candidates, n_mean, _cut)
+
+
+def _resized(
+    state: State, n_rows: int, n_candidates: int, n_mean: int, resize: Callable[..., NDArray[Any]]
+) -> State:
     C = n_mean + n_candidates
     statistics, rows = state.statistics, state.rows
     n_old = 0 if state.old.gram.shape[1] == 0 else C
     return _changed(
         state,
         statistics=statistics._replace(
-            gram=_grown(statistics.gram, 0, C, C), moment=_grown(statistics.moment, 0, C)
+            gram=resize(statistics.gram, None, C, C), moment=resize(statistics.moment, None, C)
         ),
-        old=Sums(_grown(state.old.gram, 0, n_old, n_old), _grown(state.old.moment, 0, n_old)),
+        old=Sums(resize(state.old.gram, None, n_old, n_old), resize(state.old.moment, None, n_old)),
         rows=RowBuffer(
-            _grown(rows.X, n_rows),
-            _grown(rows.y, n_rows),
-            _grown(rows.distances, 0, n_rows, n_candidates),
-            _grown(rows.age, n_rows),
+            resize(rows.X, n_rows),
+            resize(rows.y, n_rows),
+            resize(rows.distances, None, n_rows, n_candidates),
+            resize(rows.age, n_rows),
         ),
-        centres=_grown(state.centres, n_candidates),
-        pending=_grown(state.pending, 0, 0, C),
-        leaving=_grown(state.leaving, 0, 0, C),
+        centres=resize(state.centres, n_candidates),
+        pending=resize(state.pending, None, None, C),
+        leaving=resize(state.leaving, None, None, C),
     )
 
 
-def without_room(state: State, n_rows: int, n_candidates: int, n_mean: int) -> State:
-    """Return a state with arrays for no more than so many rows and candidates: views."""
-    C, sums, rows = n_mean + n_candidates, state.statistics, state.rows
-    return _changed(
-        state,
-        statistics=sums._replace(gram=sums.gram[:, :C, :C], moment=sums.moment[:, :C]),
-        old=Sums(state.old.gram[:, :C, :C], state.old.moment[:, :C]),
-        rows=RowBuffer(
-            rows.X[:n_rows],
-            rows.y[:n_rows],
-            rows.distances[:, :n_rows, :n_candidates],
-            rows.age[:n_rows],
-        ),
-        centres=state.centres[:n_candidates],
-        pending=state.pending[:, :, :C],
-        leaving=state.leaving[:, :, :C],
-    )
+def _cut(array: NDArray[Any], *lengths: int | None) -> NDArray[Any]:
+    """Shorten the leading axes to at most these lengths: a view; None leaves an axis alone."""
+    return array[tuple(map(slice, lengths))]
 
 
-def _grown(array: NDArray[Any], *lengths: int) -> NDArray[Any]:
-    """Lengthen the leading axes to at least these lengths, with zeros; 0 leaves an axis alone."""
-    wanted = [max(n, m) for n, m in zip(lengths, array.shape, strict=False)]
+def _grown(array: NDArray[Any], *lengths: int | None) -> NDArray[Any]:
+    """Lengthen the leading axes to at least these lengths, with zeros; None leaves one alone."""
+    wanted = [max(n or 0, m) for n, m in zip(lengths, array.shape, strict=False)]
     shape = (*wanted, *array.shape[len(lengths) :])
     if shape == array.shape:
         return array

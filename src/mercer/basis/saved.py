@@ -250,12 +250,14 @@ _MOST_BYTES = 2**33  # of the arrays of a filter, once there is room again
 
 def _packed(ensemble: EnsembleState, n_mean: int) -> Arrays:
     """Flatten the filters into arrays, and say for each how much room it had."""
-    arrays = pack(ensemble, "state")
+    filters = {}
     for name, state in ensemble.filters.items():
-        own, r = f"state/filters/{name}", state.statistics.n_candidates
         n = max(1, min(state.n_seen, len(state.rows.y)))
-        arrays |= pack(without_room(state, n, r, n_mean), own)
-        arrays[f"{own}/statistics/gram"] = arrays[f"{own}/statistics/gram"][state.is_kept]
+        filters[name] = without_room(state, n, state.statistics.n_candidates, n_mean)
+    arrays = pack(replace(ensemble, filters=filters), "state")
+    for name, state in ensemble.filters.items():
+        gram = f"state/filters/{name}/statistics/gram"
+        arrays[gram] = arrays[gram][state.is_kept]
         arrays[f"room/{name}"] = np.array([len(state.rows.y), len(state.centres)])
     return arrays
 

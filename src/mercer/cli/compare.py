@@ -434,8 +434,7 @@ def metric_for(task: Task, name: str | None) -> str:
     """
     if name is None:
         return task.default_metric
-    may_sort = [m for m in task.metrics if m.is_lower_better and (m.has_winner or m.is_pooled)]
-    known = [metric.name for metric in may_sort]
+    known = [m.name for m in task.metrics if m.is_lower_better and (m.has_winner or m.is_pooled)]
     if name not in known:
         raise UsageError(f"--metric {name} is not for {task.name}; there is: {', '.join(known)}")
     return name

@@ -39,7 +39,7 @@ from mercer.errors import (
 )
 from mercer.estimation.cross_validate import for_folds
 from mercer.estimation.splits import fit_groups
-from mercer.models import MODELS, ModelEntry, able_models, check_name, choose_model
+from mercer.models import ModelEntry, able_models, check_name, choose_model
 from mercer.posterior.container import load_json, mercer_version, write_atomically
 from mercer.posterior.evaluation import Provenance
 from mercer.sampling.checkpoint import digest_arrays
@@ -96,12 +96,18 @@ def always(seed: int, missing: str = "error") -> dict[str, Any]:
     return {**common, "missing": missing} if missing == "posterior" else common
 
 
-def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[str, Any]) -> Any:
+def make_estimator(
+    estimator_class: Any,
+    settings: dict[str, Any],
+    common: dict[str, Any],
+    others: Sequence[ModelEntry] = (),
+) -> Any:
     """Construct an unfitted estimator and have it check its arguments.
 
     ``settings``, from ``--set``, go before ``common``, what the command line decides, of which is
-    left out what the model does not know. A `UsageError` if a setting is unknown (the nearest is
-    named), has an option of its own, or is out of its range.
+    left out what the model does not know. A `UsageError` if a setting is unknown (those of the
+    ``others`` that have it, or the nearest, are named), has an option of its own, or is out of its
+    range.
     """
     estimator = estimator_class()
     known = estimator.get_params()
@@ -109,7 +115,7 @@ def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[
         if name in _OWN_OPTIONS:
             raise UsageError(f"--set {name}: use {_OWN_OPTIONS[name]}")
         if name not in known:
-            hint = _models_with(name, estimator_class) or nearest(name, known)
+            hint = _models_with(name, others) or nearest(name, known)
             hint = hint or f"; there is: {', '.join(known)}"
             raise UsageError(
                 f"--set {quoted(name)}: {estimator_class.__name__} has no such argument{hint}"
@@ -123,11 +129,9 @@ def make_estimator(estimator_class: Any, settings: dict[str, Any], common: dict[
     return estimator
 
 
-def _models_with(name: str, estimator_class: Any) -> str:
-    """Say which other models of the task have an argument; empty where none has."""
-    task = next((e.task for e in MODELS if e.estimator == estimator_class.__name__), "")
-    able = [e for e in MODELS if e.task == task and not e.is_combined]
-    having = [f"--model {e.name}" for e in able if name in e.estimator_class()().get_params()]
+def _models_with(name: str, entries: Sequence[ModelEntry]) -> str:
+    """Say which models have an argument; empty where none has."""
+    having = [f"--model {e.name}" for e in entries if name in e.estimator_class()().get_params()]
     return f"; it is one of {' and '.join(having)}" if having else ""
 
 
@@ -398,7 +402,8 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
         common["progress"] = False
     if checkpoint is not None:
         common["checkpoint"] = str(checkpoint / "fit")
-    estimator = make_estimator(entry.estimator_class(), settings, common)
+    able = able_models(table.task.name, len(table.classes))
+    estimator = make_estimator(entry.estimator_class(), settings, common, able)
     refuse_conflicts(table, estimator)
     _describe_model(options, entry, estimator, table, session)
     if table.targets:

@@ -230,11 +230,8 @@ def shown(
 
     Any other has none where it is known of no model.
     """
-
-    def is_known(metric: Metric) -> bool:
-        return not scores or any(math.isfinite(metric.of(each)) for each in scores)
-
-    return [metric for metric in metrics if metric == by or (metric.is_shown and is_known(metric))]
+    known = [m for m in metrics if not scores or any(math.isfinite(m.of(each)) for each in scores)]
+    return [m for m in metrics if m == by or (m.is_shown and m in known)]
 
 
 def digits3(value: float) -> str:

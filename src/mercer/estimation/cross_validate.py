@@ -123,7 +123,7 @@ class Result:
         increases = tuple(each.output(k) for each in self.increases)
         return replace(self, parts=parts, increases=increases)
 
-    @property
+    @functools.cached_property
     def pooled(self) -> AnyScores:
         """Scores of the rows of all folds together."""
         return joined(self.parts).scores()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from mercer.posterior.scores import (
     LEVEL,
     LEVELS,
     REGRESSION_METRICS,
+    Gains,
     Metric,
     RegressionScores,
     Scores,
@@ -285,6 +287,25 @@ class ModelScore(Generic[ScoresT]):
     n_worth: float | None = None  # how many independent rows those of the groups are worth
 
 
+@dataclass(frozen=True, eq=False)
+class RareClass:
+    """The rare class of held-out rows, and how well these are found."""
+
+    name: str  # in quotation marks
+    n_rare: int  # its rows
+    gains: Gains
+
+    @property
+    def share(self) -> float:
+        """Share of its rows, which is its average precision by chance."""
+        return self.n_rare / len(self.gains.found)
+
+    @property
+    def n_found(self) -> float:
+        """How many of its rows are among the first, of which as many are looked at."""
+        return float(self.gains.found[self.n_rare - 1])
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Held-out class probabilities of the model, with the scores of the baselines beside it."""
@@ -297,6 +318,16 @@ class Evaluation:
     entries: tuple[ModelScore[Scores], ...]
     metrics: ClassVar[tuple[Metric, ...]] = CLASSIFICATION_METRICS
     main_error: ClassVar[str] = "error_rate"
+
+    @cached_property
+    def rare(self) -> RareClass | None:
+        """The class that is rare among the rows, if one is."""
+        found = rare_class(self.y_index, len(self.classes))
+        if found is None:
+            return None
+        came = self.y_index == found
+        curve = gains_curve(came, self.proba[:, found])
+        return RareClass(f"“{self.classes[found]}”", int(came.sum()), curve)
 
 
 @dataclass(frozen=True)
@@ -539,37 +570,33 @@ def _classification_verdict(evaluation: Evaluation) -> str:
         spread = 100.0 * error_rate_se(model)
         known = f", with a standard error of {spread:.1f} percentage points"
         return (
-            f"{rare_words(evaluation)}The model errs on {_percent(error)} of these rows"
+            f"{_rare_words(evaluation)}The model errs on {_percent(error)} of these rows"
             f"{known if np.isfinite(spread) else ', of one group, which says nothing of others'}. "
             "No baseline was run, so there is nothing to compare it with."
         )
     word, best = place
     gap = _points(error - best.scores.error_rate)
     return (
-        f"{rare_words(evaluation)}In errors the model is {_place_words(evaluation)}: it errs on "
+        f"{_rare_words(evaluation)}In errors the model is {_place_words(evaluation)}: it errs on "
         f"{_percent(error)} of these rows, the baseline on {_percent(best.scores.error_rate)}. "
         f"{_gap_words(word, gap, _points(best.gap_error), model)}"
     )
 
 
-def rare_words(evaluation: Evaluation) -> str:
+def _rare_words(evaluation: Evaluation) -> str:
     """Say, where a class is rare, that errors tell little, and how well its rows are found."""
     model, *others = evaluation.entries
-    rare = rare_class(evaluation.y_index, len(evaluation.classes))
-    mine = model.scores.average_precision
+    rare, mine = evaluation.rare, model.scores.average_precision
     if rare is None or mine is None:
         return ""
-    is_rare, name = evaluation.y_index == rare, f"“{evaluation.classes[rare]}”"
-    n, n_rare = len(is_rare), int(is_rare.sum())
-    found = gains_curve(is_rare, evaluation.proba[:, rare]).found[n_rare - 1]
     words = (
-        f"{name} is rare, {n_rare} of {n} rows, so that errors say little of it: never to name "
-        f"it costs errors on {_percent(n_rare / n)}. Of the {n_rare} rows where it is most likely "
-        f"{found:.0f} are {name}; average precision {mine:.3f}, by chance {n_rare / n:.3f}"
+        f"{rare.name} is rare, {rare.n_rare} of {model.scores.n_rows} rows, so that errors say "
+        f"little of it: never to name it costs errors on {_percent(rare.share)}. Of the "
+        f"{rare.n_rare} rows where it is most likely {rare.n_found:.0f} are {rare.name}; average "
+        f"precision {mine:.3f}, by chance {rare.share:.3f}"
     )
-    known = [each for each in others if each.scores.average_precision is not None]
-    if known:
-        best = max(known, key=lambda each: each.scores.average_precision or 0.0)
+    if others:
+        best = max(others, key=lambda each: each.scores.average_precision or 0.0)
         words += f", of {best.name}, the best baseline in this, {best.scores.average_precision:.3f}"
     return f"{words}. "
 

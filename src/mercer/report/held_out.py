@@ -32,10 +32,8 @@ from mercer.posterior.scores import (
     ReliabilityCurve,
     Scores,
     error_coverage_curve,
-    gains_curve,
     interval_coverage,
     pit_histogram,
-    rare_class,
     reliability_curve,
 )
 from mercer.report.section import (
@@ -84,11 +82,9 @@ def class_tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
         note if place is not None else f"± {100 * error_rate_se(model):.1f}, {note}",
         needs_attention=place is not None and place[0] == "behind",
     )
-    rare, precision = _rare_class(evaluation), model.scores.average_precision
+    rare, precision = evaluation.rare, model.scores.average_precision
     if rare is not None and precision is not None:
-        by_chance = float(np.mean(evaluation.y_index == rare))
-        name = f"“{evaluation.classes[rare]}”"
-        note = f"of {name}, {percent(by_chance)} of the rows; chance {by_chance:.3f}"
+        note = f"of {rare.name}, {percent(rare.share)} of the rows; chance {rare.share:.3f}"
         first = Tile("Average precision", f"{precision:.3f}", note)
     return (
         first,
@@ -207,12 +203,10 @@ _LOOKED_AT: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 def gains_sections(evaluation: Evaluation | None) -> tuple[Section, ...]:
     """Build the section on how well the rows of a rare class are found, if one is."""
-    rare = None if evaluation is None else _rare_class(evaluation)
-    if evaluation is None or rare is None:
+    rare = None if evaluation is None else evaluation.rare
+    if rare is None:
         return ()
-    is_rare, name = evaluation.y_index == rare, f"“{evaluation.classes[rare]}”"
-    curve = gains_curve(is_rare, evaluation.proba[:, rare])
-    n, n_rare = len(is_rare), int(is_rare.sum())
+    name, curve, n, n_rare = rare.name, rare.gains, len(rare.gains.found), rare.n_rare
     others = {curve.n_looked_at(share) for share in _LOOKED_AT}
     rows = []
     for k in sorted({n_rare} | {k for k in others if abs(k - n_rare) > 0.2 * n_rare}):
@@ -228,7 +222,7 @@ def gains_sections(evaluation: Evaluation | None) -> tuple[Section, ...]:
             Cell(percent(found / k, 0), found / k),
         )
         rows.append(cells)
-    of_all, of_first = percent(n_rare / n), percent(float(curve.found[n_rare - 1]) / n_rare, 0)
+    of_all, of_first = percent(rare.share), percent(rare.n_found / n_rare, 0)
     text = (
         f"{name} is rare: {count(n_rare)} of {count(n)} held-out rows, {of_all}. Never to name it "
         "costs few errors, and finds none of them. What counts is whether its rows come first "
@@ -249,12 +243,8 @@ def gains_sections(evaluation: Evaluation | None) -> tuple[Section, ...]:
         f"its standard deviation. Right: which share of the rows looked at is {name}."
     )
     table = NamedTable(caption, headings, tuple(rows))
-    title = f"Are the rows of {name} found?"
-    return (Section("gains", title, text, figures=(figure,), tables=(table,)),)
-
-
-def _rare_class(evaluation: Evaluation) -> int | None:
-    return rare_class(evaluation.y_index, len(evaluation.classes))
+    what = f"Are the rows of {name} found?"
+    return (Section("gains", what, text, figures=(figure,), tables=(table,)),)
 
 
 def reliability_section(evaluation: Evaluation | None) -> Section:

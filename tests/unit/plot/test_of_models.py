@@ -26,16 +26,8 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
 NUMBERS = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=60)
 CLASSES = np.where(NUMBERS > 0.0, "ham", "spam")
-HELD = {
-    "error_coverage",
-    "gains",
-    "importance",
-    "interval_coverage",
-    "pit",
-    "predictions",
-    "reliability",
-}
-HELD |= {"residuals", "boundaries"}
+HELD = {"error_coverage", "gains", "importance", "interval_coverage", "pit", "predictions"}
+HELD |= {"reliability", "residuals", "boundaries"}
 ROWS = {"effects", "pair_effect", "laplace_distance", "predicted_band"}
 
 MODELS = {
