@@ -591,7 +591,8 @@ class FunctionClassifier(ClassifierMixin, InputEstimator):  # type: ignore[misc]
     @by_partition
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most probable class of rows of shape (m, d); shape (m,)."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        predicted = self.predict_proba(X)
+        return np.asarray(self.classes_[predicted.argmax(axis=1)])
 
     def _checked_classes(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
         """Check rows in memory and set the classes; return inputs, and positions among them."""

@@ -48,11 +48,10 @@ from mercer.sampling.hmc import (
     unit_mass,
 )
 from mercer.sampling.importance import (
-    Defended,
     ImportanceSample,
     NearbyDraws,
-    Proposal,
     Rounds,
+    SplitT,
     first_proposal,
     importance_sample,
     reweigh,
@@ -62,7 +61,7 @@ from mercer.sampling.importance import (
 )
 from mercer.sampling.metropolis import Metropolis
 from mercer.sampling.nuts import NUTS
-from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.sampling.sampler import Adaptation, Point, Sampler
 from mercer.sampling.signals import is_late
 
 # Samplers over the hyperparameters of a GP, and the point that they start from.
@@ -286,9 +285,7 @@ _ROUND = 100  # evaluations, and at least four a parameter
 _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
 
 
-# Of the mass of other maxima, log relative to the highest one's; how much of what is proposed
-# elsewhere than there comes from what is wider than one of these: the prior, or that and another.
-_LEAST_MASS, _SHARES_OF_PRIOR = 4.0, (0.3, 0.6)
+_LEAST_MASS, _MOST_OTHERS = 4.0, 2  # of other maxima: log mass below the largest; their number
 _FAR = 3.0  # standard deviations of a maximum from another, or it is the same
 
 _CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has this number
@@ -345,13 +342,16 @@ class _Fit:
             values, said = self._calibrated(values, proposal.draw(rng, _N_CALIBRATING))
             maximum = replace(maximum, notes=(*maximum.notes, *said))
         orders = orders_of_alike(model.kernel, model.X.shape[1], n_parameters)
+        maxima = _Maxima(model, orders, options, [maximum])
         found = importance_sample(
             values,
             proposal,
             Rounds(learned, is_frozen, size, wanted, _MOST_ROUNDS[is_frozen] * size),
             options,
-            self._elsewhere(maximum, orders),
+            wide_proposal(model.prior.mean, model.prior.std),
             orders,
+            maxima.others(),
+            maxima.climb,
         )
         if found is None or not (found.is_trusted or found.is_late):
             return self.instead(maximum, found)
@@ -365,25 +365,6 @@ class _Fit:
         evidence = found.log_evidence + model.prior.log_constant  # which a log density lacks
         known = evidence, math.hypot(found.log_evidence_se, error)
         return self._weighted(found, tuple(notes), known)
-
-    def _elsewhere(self, maximum: Maximum, orders: NDArray[np.int64]) -> Proposal:
-        """Propose from the prior, and around other maxima that have mass, two at most."""
-        prior, deadline = self.model.prior, self.options.deadline_before_chains(SEARCHING)
-        wide: Proposal = wide_proposal(prior.mean, prior.std)
-        known, best = [maximum], maximum.log_evidence(prior)
-        for point in maximum.others:
-            mirrored = point.position[orders]
-            if len(known) == 3 or any(_is_near(mirrored, each) for each in known):
-                continue
-            with one_blas_thread():
-                other = with_curvature(self.model, Maximum(point, None, True), deadline)
-            if other.covariance is None:
-                break
-            if other.log_evidence(prior) > best - _LEAST_MASS:
-                around = first_proposal(point.position, other.covariance)
-                wide = Defended(around, wide, _SHARES_OF_PRIOR[len(known) - 1], orders)
-                known.append(other)
-        return wide
 
     def by_nearby(self, nearby: NearbyDraws) -> FittedGP | None:
         """Weigh draws of the posterior on nearly the same rows; None if they are worth too little.
@@ -506,6 +487,47 @@ class _Fit:
         diagnostics = _with_errors(diagnostics, draws, self.recorder)
         nearby = NearbyDraws(positions, found.log_density[kept], log_weights)
         return FittedGP(draws, diagnostics, notes, evidence, nearby)
+
+
+@dataclass(frozen=True)
+class _Maxima:
+    """The maxima that are known, the first one by the search, and where to look for others."""
+
+    model: HyperparameterTarget
+    orders: NDArray[np.int64]
+    options: RunOptions
+    known: list[Maximum]
+
+    def others(self) -> list[SplitT]:
+        """Propose around other maxima that the search has found and that have mass, two at most."""
+        deadline, found = self.options.deadline_before_chains(SEARCHING), list[SplitT]()
+        for point in self.known[0].others:
+            around = self._around(point, deadline) if len(found) < _MOST_OTHERS else None
+            found += [] if around is None else [around]
+        return found
+
+    def climb(self, position: Array) -> SplitT | None:
+        """Propose around the maximum above a position; None where that is known."""
+        deadline = self.options.deadline
+        try:
+            with one_blas_thread():
+                found = find_maximum(self.model, starts=(position,), deadline=deadline)
+        except NumericalError:  # where its value can be had, and not its gradient
+            return None
+        return self._around(found.point, deadline)
+
+    def _around(self, point: Point, deadline: float | None) -> SplitT | None:
+        """Propose around a maximum that is far from those known, and has mass; None of others."""
+        mirrored = point.position[self.orders]
+        if any(_is_near(mirrored, each) for each in self.known):
+            return None
+        with one_blas_thread():
+            other = with_curvature(self.model, Maximum(point, None, True), deadline)
+        best = max(each.log_evidence(self.model.prior) for each in self.known)
+        if other.covariance is None or other.log_evidence(self.model.prior) <= best - _LEAST_MASS:
+            return None
+        self.known.append(other)
+        return first_proposal(point.position, other.covariance)
 
 
 def _is_near(positions: Array, maximum: Maximum) -> bool:

@@ -29,7 +29,10 @@ learned from a few hundred positions is too narrow in some direction.
 
 A tenth of the positions (with step 4 a fifth) come from a wide proposal instead, the prior where it
 is known: proposals learn only from what they have seen, and would leave out a second maximum, or a
-tail as long as that of an idle weight, without a sign of it in their weights [3]_.
+tail as long as that of an idle weight, without a sign of it in their weights [3]_. Where a few
+positions outweigh all others, they may be at the foot of a maximum that no search has found: the
+target is climbed from the heaviest, and where that ends, half of the further positions are drawn
+[4]_.
 
 Where the target does not change as parameters change places, as two terms of a sum do that are
 alike, each of its modes has a mirror image. The proposal knows one; its density is averaged over
@@ -45,6 +48,8 @@ References
    Econometrica 57.
 .. [3] Hesterberg (1995), Weighted average importance sampling and defensive mixture distributions,
    Technometrics 37.
+.. [4] Raftery & Bao (2010), Estimating and projecting trends in HIV/AIDS generalized epidemics
+   using incremental mixture importance sampling, Biometrics 66.
 """
 
 from __future__ import annotations
@@ -77,6 +82,7 @@ from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop,
 Array = NDArray[np.float64]
 Evaluated = tuple[float, Mapping[str, Array]]  # log density, and what a draw records
 Target = Callable[[Array], Evaluated]
+Climb = Callable[[Array], "SplitT | None"]
 Orders = NDArray[np.int64] | tuple[slice]  # (g, p): of parameters, g of them
 _AS_IS = (slice(None),)
 
@@ -390,12 +396,14 @@ class ImportanceSample:
 
 
 _SHARES = (0.1, 0.2)  # of the wide proposal: without step 4, and with it
-_SHARE_OF_MAXIMA = 0.5  # of a wide proposal that is around other maxima, too
 _NEARLY_EQUAL = 0.5  # effective size over number of draws
 _FEWEST = 0.25  # of the wanted effective draws
 # After so many rounds, fewer effective draws than this in the last three will not become enough;
 # in one alone they may: a draw in a place that no proposal knew outweighs all others at first.
-_HOPELESS_ROUNDS, _HOPELESS_SIZE, _HOPELESS_LAST = 8, 10.0, 3
+_HOPELESS_ROUNDS, _HOPELESS_SIZE, _HOPELESS_LAST = 16, 10.0, 3
+_CLIMB_ROUNDS = 3  # so many rounds of that few call for a climb
+# Of a part of a mixture: its share, and effective draws for each parameter that it is fitted to.
+_LEAST_SHARE, _OWNED = 0.1, 2.0
 _CHUNK = 25  # evaluations of one process between two looks at the clock
 # Seconds of evaluations that are left in a round for which processes are started, which takes two.
 _WORTH_PROCESSES, _FIRST_CHUNK = 4.0, 5
@@ -408,13 +416,72 @@ def is_trusted(log_weights: Array) -> bool:
     return is_equal or pareto_shape(log_weights) <= LARGEST_SHAPE
 
 
+class _Mixture:
+    """The proposal: a part around each maximum that is known, and what is wide."""
+
+    def __init__(
+        self,
+        firsts: list[SplitT],
+        wide: SplitT | None,
+        share: float,
+        orders: Orders,
+        climb: Climb | None,
+    ) -> None:
+        self._firsts, self._parts = firsts, list(firsts)
+        self._mass = np.full(len(firsts), 1.0 / len(firsts))
+        self._wide, self._share, self._orders = wide, share, orders
+        self._climb, self._next_climb = climb, _CLIMB_ROUNDS
+        self.n_rounds = 0  # before the last maximum was found
+
+    @property
+    def proposal(self) -> Proposal:
+        """The parts, in proportion to their mass, and what is wide with its share."""
+        if self._wide is None:
+            return self._parts[0]
+        mixed: Proposal = self._wide
+        share = self._share
+        for part, own in zip(self._parts, (1.0 - share) * self._mass, strict=True):
+            mixed, share = Defended(part, mixed, share / (share + own), self._orders), share + own
+        return mixed
+
+    def learned(self, positions: Array, log_weights: Array, sizes: list[float]) -> Proposal:
+        """The proposal fitted to the weighted positions of rounds of these effective sizes."""
+        if self._climb and sizes[-1] < _HOPELESS_SIZE and len(sizes) >= self._next_climb:
+            self._next_climb = len(sizes) + _CLIMB_ROUNDS
+            above = self._climb(positions[np.argmax(log_weights)])
+            if above is not None:
+                self.n_rounds = len(sizes)
+                self._firsts.append(above)
+                self._parts.append(above)
+        if len(self._firsts) == 1:
+            self._parts = [fit_proposal(self._firsts[0], positions, log_weights)]
+        else:
+            self._fit_parts(positions, log_weights)
+        return self.proposal
+
+    def _fit_parts(self, positions: Array, log_weights: Array) -> None:
+        """Fit each to the positions (n, p) that are its own; it stays where they are too few."""
+        logs = np.stack([part.log_density(positions) for part in self._parts])
+        owned = np.exp(logs - logsumexp(logs, axis=0))  # (k, n), of sum 1 over parts
+        W, p = _tempered(log_weights, positions.shape[1]), positions.shape[1]
+        for k, first in enumerate(self._firsts):
+            with np.errstate(divide="ignore"):
+                log_own = np.log(W * owned[k])
+            if effective_sample_size(log_own) >= _OWNED * p:
+                self._parts[k] = fit_proposal(first, positions, log_own)
+        mass = np.maximum(owned @ np.exp(log_weights - logsumexp(log_weights)), _LEAST_SHARE)
+        self._mass = mass / mass.sum()
+
+
 def importance_sample(
     target: Target,
     start: SplitT,
     rounds: Rounds,
     options: RunOptions,
-    wide: Proposal | None = None,
+    wide: SplitT | None = None,
     orders: Orders = _AS_IS,
+    others: Sequence[SplitT] = (),
+    climb: Climb | None = None,
 ) -> ImportanceSample | None:
     """Draw weighted positions of a target; None if it has no mass where they fall.
 
@@ -427,10 +494,15 @@ def importance_sample(
     rounds : Rounds
     options : RunOptions
         Entropy, processes, deadline and checkpoint; the rest is for chains.
-    wide : SplitT or Defended, optional
-        What a tenth or a fifth of the positions come from (half, where it is around other maxima).
+    wide : SplitT, optional
+        What a tenth or a fifth of the positions come from.
     orders : ndarray of shape (g, p), int, optional
         With ``wide``, of `Defended`: weights are then of positions in an order left to chance.
+    others : sequence of SplitT, optional
+        With ``wide``, proposals around further maxima.
+    climb : callable, optional
+        With ``wide``, from a position to a proposal around the maximum above it; None where that
+        was known.
 
     Raises
     ------
@@ -439,13 +511,10 @@ def importance_sample(
     """
     name = f"importance-{options.first_chain}" if options.first_chain else "importance"
     file = None if options.run is None else options.run.file(name)
-    share = _SHARE_OF_MAXIMA if isinstance(wide, Defended) else _SHARES[rounds.is_frozen]
     work = _Evaluations(target, options, file)
 
-    def defended(proposal: SplitT) -> Proposal:
-        return proposal if wide is None else Defended(proposal, wide, share, orders)
-
-    proposals, counts, sizes = [defended(start)], list[int](), list[float]()
+    mixture = _Mixture([start, *others], wide, _SHARES[rounds.is_frozen], orders, climb)
+    proposals, counts, sizes = [mixture.proposal], list[int](), list[float]()
     n_next, wanted, is_last = rounds.size, rounds.learned, False
     while True:
         rng = stream(options.entropy, "importance", len(counts))
@@ -464,10 +533,10 @@ def importance_sample(
         sizes.append(effective_sample_size(log_weights))
         is_learned = sizes[-1] >= rounds.learned and is_trusted(log_weights)
         is_few = max(sizes[-_HOPELESS_LAST:]) < _HOPELESS_SIZE
-        is_hopeless = is_few and len(sizes) >= _HOPELESS_ROUNDS
+        is_hopeless = is_few and len(sizes) >= mixture.n_rounds + _HOPELESS_ROUNDS
         if work.is_late or n_left <= 0 or is_hopeless or (is_learned and not rounds.is_frozen):
             break
-        proposals.append(defended(fit_proposal(start, positions, log_weights)))
+        proposals.append(mixture.learned(positions, log_weights, sizes))
         is_last = rounds.is_frozen and (is_last or is_learned or 2 * n_left < rounds.most)
         n_next = min(rounds.size, n_left)
         if is_last:
