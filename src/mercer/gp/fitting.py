@@ -286,6 +286,7 @@ _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
 
 
 _LEAST_MASS, _MOST_OTHERS = 4.0, 2  # of other maxima: log mass below the largest; their number
+_FAR_BELOW = 10.0  # of a maximum, for each parameter: log density where there is no mass
 _FAR = 3.0  # standard deviations of a maximum from another, or it is the same
 
 _CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has this number
@@ -402,8 +403,10 @@ class _Fit:
                 f"{found.k_hat:.2f}): drawn by chains (HMC)"
             )
             positions, W = tempered_positions(found)
-            is_known = 1.0 / np.square(W).sum() > 2.0 * positions.shape[1]
-            if maximum.covariance is not None and is_known:
+            p = positions.shape[1]
+            is_known = 1.0 / np.square(W).sum() > 2.0 * p
+            lowest = maximum.point.log_density - _FAR_BELOW * p  # of positions that have mass
+            if maximum.covariance is not None and is_known and found.log_density.max() > lowest:
                 shifted = positions - W @ positions
                 std = np.sqrt(W @ np.square(shifted) / np.diag(maximum.covariance))
                 mass = mass_from_covariance(maximum.covariance * np.outer(std, std))
