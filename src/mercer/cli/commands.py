@@ -137,6 +137,14 @@ missing_option = click.option(
     help="A missing value is an error, drops its row, or is filled in; posterior: BaNK draws it "
     "along with the function.",
 )
+categories_option = click.option(
+    "--categories",
+    metavar="COLUMNS",
+    multiple=True,
+    shell_complete=complete_column,
+    help="Columns whose values are levels, also where they are numbers or more than 50, separated "
+    "by commas. Repeatable.",
+)
 dates_option = click.option(
     "--dates",
     type=click.Choice(["auto", "dayfirst", "monthfirst"]),
@@ -188,6 +196,7 @@ READING = (
     task_option(WHOLE_NUMBERS),
     drop_option,
     id_option,
+    categories_option,
     missing_option,
     null_values_option,
     dates_option,
@@ -198,7 +207,8 @@ TABLE = (target_option(), *READING, set_option("n_draws=500"), seed_option)
 group_option = click.option(
     "--group",
     metavar="COLUMN",
-    help="Rows with the same entry stay on one side of a split.",
+    help="Rows with the same entry stay on one side of a split; no input unless --categories "
+    "names it, too.",
     shell_complete=complete_column,
 )
 #: Options of commands that fit one model.

@@ -48,7 +48,8 @@ from mercer.sampling.checkpoint import digest_arrays
 
 _WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 _OWN_OPTIONS = {
-    "random_state": "--seed", "checkpoint": "--checkpoint", "encode": "--missing and --dates",
+    "random_state": "--seed", "checkpoint": "--checkpoint",
+    "encode": "--missing, --dates and --categories",
     "missing": "--missing",
 }  # fmt: skip
 

@@ -22,11 +22,14 @@ class TableOptions:
     dates: str = "auto"
     encoding: str | None = None
     null_values: str | None = None
+    categories: tuple[str, ...] = ()
 
     @property
     def as_text(self) -> tuple[str, ...]:
         """Columns that are names and not numbers, whatever they look like."""
-        return tuple(name for name in (self.id_column, self.group) if name is not None)
+        parts = [part.strip() for entry in self.categories for part in entry.split(",")]
+        named = (self.id_column, self.group, *self.categories, *parts)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 # What a shell offers for a word that is being typed; anything that fails offers nothing.

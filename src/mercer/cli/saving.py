@@ -45,6 +45,7 @@ _OF_TABLE = {
     "--drop": "drop",
     "--id": "id_column",
     "--group": "group",
+    "--categories": "categories",
     "--missing": "missing",
     "--null-values": "null_values",
     "--dates": "dates",

@@ -129,8 +129,9 @@ def read_training(
         named.append(str(index))
     inputs = frame.without(named)
     missing, dates = cast("Missing", options.missing), cast("Dates", options.dates)
+    categories = frame.named(options.categories)
     encoder = replace(
-        fit_encoder(inputs, missing=missing, dates=dates),
+        fit_encoder(inputs, missing=missing, dates=dates, categories=categories),
         target=target.written,
         null_values=null_words(words),
     )
@@ -167,6 +168,7 @@ def read_training(
             *_order_notes(options.target, order),
             *id_notes,
             *_name_hints(inputs, encoder, id_column),
+            *_group_hints(inputs, encoder, groups is not None),
             *_case_notes(frame, [options.target] if classes else [], encoder),
             *(
                 note
@@ -256,9 +258,13 @@ def _special_columns(frame: Frame, targets: Sequence[str], options: TableOptions
     for name in targets:
         if name in dropped:
             raise UsageError(f"--drop {quoted(name)} is the target")
-        if name in options.as_text:
+        if name in (options.id_column, options.group):
             raise UsageError("the target cannot be --id or --group")
-    return [*targets, *dropped, *(frame.column(name).name for name in options.as_text)]
+    levels = frame.named(options.categories)
+    for taken in {*targets, options.id_column}.intersection(levels):
+        raise UsageError(f"--categories {quoted(taken)} is no input: it is the target or --id")
+    others = [name for name in (options.id_column, options.group) if name not in (None, *levels)]
+    return [*targets, *dropped, *(frame.column(str(name)).name for name in others)]
 
 
 _NAME_OF_ROWS = re.compile(r"(?:^|[^a-z])(id|ids|nr|no|num|number|index|idx|key|uuid|guid)$")
@@ -290,6 +296,18 @@ def _name_hints(inputs: Frame, encoder: Encoder, id_column: str | None) -> tuple
         f"column {quoted(name)} looks like names of rows, since it differs in every one: "
         f"--id {quoted(name)} keeps it as a name, and no input"
         for name in found
+    )
+
+
+def _group_hints(inputs: Frame, encoder: Encoder, has_groups: bool) -> tuple[str, ...]:
+    """Say which text of many levels, several rows each, looks like what rows come in groups of."""
+    found = [c for c in encoder.codes if c.kind == "frequency" and not has_groups]
+    return tuple(
+        f"column {quoted(code.name)}: {inputs.n_rows / len(code.levels):.0f} rows a level; where "
+        f"those of one are alike, --group {quoted(code.name)} scores on levels that are new, and "
+        f"--categories {quoted(code.name)} learns what each of them adds"
+        for code in found
+        if inputs.n_rows >= 2 * len(code.levels)
     )
 
 

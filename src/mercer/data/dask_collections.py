@@ -25,7 +25,7 @@ from mercer.data.dask import (
 from mercer.data.encoding import Encoder
 from mercer.data.files import place
 from mercer.data.frame import Frame, null_words, refuse_twins
-from mercer.data.opening import Learner, Read, encode_piece
+from mercer.data.opening import Learner, Read, encode_piece, refuse_categories
 from mercer.data.source import ArrayRows, Part, check_array
 from mercer.errors import DataError, MercerError
 from mercer.numerics.cholesky import one_blas_thread
@@ -313,6 +313,7 @@ def _encoded(
     sizes = _gathered(client.map(len, held, pure=False), called)
     starts = np.cumsum([0, *sizes[:-1]]).tolist()
     inputs, targets = ([], names) if encode is None else (names, [])
+    refuse_categories(encode)
     missing: Any = getattr(encode, "missing", "error")
     dates: Any = getattr(encode, "dates", "auto")
     null_values = null_words(getattr(encode, "null_values", None))

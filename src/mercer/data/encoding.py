@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -32,8 +32,9 @@ from mercer.errors import DataError, ModelFileError, UsageError
 LEAVE_OUT = "leave the column out with --drop"
 FILL_IN = "use --missing impute, indicator or drop"
 REFIT = "fit the model with --missing impute, indicator or drop"
-#: Text with more levels than this is encoded by the frequency of the level.
-MAX_LEVELS = 50
+#: Text with more levels than this is encoded by the frequency of the level, unless it is named as
+#: a category; that has this many at most.
+MAX_LEVELS, MOST_LEVELS = 50, 2000
 _FEW_LEVELS, _SENTENCE = 10, 4  # levels that need no word; words of a text that is no level
 CodeKind = Literal["number", "boolean", "date", "levels", "frequency"]
 #: What a date gives, and what it is called.
@@ -215,14 +216,15 @@ def fit_code(
     column: Column,
     *,
     has_fill: bool,
+    is_category: bool = False,
     written: CellFormat | None = None,
     counts: NDArray[np.int64] | None = None,
 ) -> ColumnCode:
     """Learn the encoding of a column that has at least one value and can be encoded.
 
-    Dates, and numbers that are `written` in some way, come as numbers. With `has_fill`, what takes
-    the place of a missing value is learned too. `counts` says how often each cell is there; once
-    by default.
+    Each level of a category is an input, however many there are. Dates, and numbers that are
+    `written` in some way, come as numbers. With `has_fill`, what takes the place of a missing value
+    is learned too. `counts` says how often each cell is there; once by default.
     """
     if counts is None:
         counts = np.ones(len(column.values), dtype=np.int64)
@@ -248,7 +250,7 @@ def fit_code(
         times[level] += n
     levels = tuple(sorted(times))
     commonest = max(levels, key=lambda level: times[level]) if has_fill else None
-    if len(levels) <= MAX_LEVELS:
+    if is_category or len(levels) <= MAX_LEVELS:
         return ColumnCode(column.name, "levels", levels, fill=commonest)
     shares = tuple(times[level] / times.total() for level in levels)
     return ColumnCode(column.name, "frequency", levels, shares, commonest)
@@ -531,12 +533,14 @@ def fit_encoder(
     *,
     missing: Missing = "error",
     dates: Dates = "auto",
+    categories: Collection[str] = (),
     like: Encoder | None = None,
     counts: NDArray[np.int64] | None = None,
 ) -> Encoder:
     """Learn how the columns of a training table, inputs only, become numbers.
 
-    `missing` and `dates` are those of `TableEncoder`; or the rows of missing values are dropped.
+    The options are those of `TableEncoder`; with `missing` "drop" rows of missing values are left
+    out.
     `like` is the encoder of the whole table of which these are some rows: how its columns are
     written holds here, and the day from which dates are counted. `counts` says how often each row
     is there; once by default.
@@ -548,11 +552,18 @@ def fit_encoder(
     if not frame.columns:
         raise DataError(f"{source}: there is no column left to learn from")
     of_all = {} if like is None else {code.name: code for code in like.codes}
+    kinds = {code.name: code.kind for code in of_all.values()}
+    categories = [name for name in categories or kinds if kinds.get(name, "levels") == "levels"]
+    for name in () if like else categories:
+        frame.column(name)  # says what there is
     formats = {name: code.written for name, code in of_all.items()}
     columns = []
     for column in frame.columns:
+        if column.name in categories and column.kind in ("number", "boolean", "date"):
+            column = replace(column, values=as_levels(column), kind="text")
         if like is None:
-            formats[column.name] = _find_written(frame, column, dates)
+            is_open = column.name not in categories
+            formats[column.name] = _find_written(frame, column, dates) if is_open else None
         written = formats[column.name]
         if written is not None:
             column = _read_written(frame, column, written)
@@ -574,10 +585,16 @@ def fit_encoder(
         is_kept = missing == "posterior" and is_number
         code = fit_code(
             column.take(rows),
+            is_category=column.name in categories,
             has_fill=missing in _FILLING and not is_kept,
             written=written,
             counts=None if counts is None else counts[rows],
         )
+        if len(code.levels) > MOST_LEVELS and code.kind == "levels":
+            raise DataError(
+                f"{source}: column {quoted(column.name)} has {len(code.levels)} levels, and a "
+                f"category {MOST_LEVELS} at most; {LEAVE_OUT}, or do not name it as a category"
+            )
         if column.name in of_all:
             code = replace(code, origin=of_all[column.name].origin)
         codes.append(replace(code, has_indicator=has_gap and missing in _SHOWING and not is_kept))

@@ -329,6 +329,7 @@ def _encoded(
     """Encode all columns but those dropped and the target, which is the last one then."""
     if encode != "auto" and not hasattr(encode, "dates"):
         raise UsageError(f"encode must be 'auto', a TableEncoder or None; got {encode!r}")
+    refuse_categories(encode)
     fitted: Encoder | None = getattr(encode, "encoding_", None)
     missing: Missing = getattr(encode, "missing", "error")
     dates: Dates = getattr(encode, "dates", "auto")
@@ -682,6 +683,14 @@ class Learner:
         order = tuple(level for text in words for level in joined_order(text.orders))
         inputs = tuple(codes[name] for name in self.names)
         return Encoder(inputs, self._missing, null_values=self._null_values), labels, order
+
+
+def refuse_categories(encode: Any) -> None:
+    """Refuse an encoder that is to make an input of each level, however many there are."""
+    if getattr(encode, "categories", ()) and not hasattr(encode, "encoding_"):
+        raise UsageError(
+            "categories are for rows in memory; text of up to 50 levels is an input each without"
+        )
 
 
 def _refuse_gap(frame: Frame, name: str, remedy: str) -> None:

@@ -18,7 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
-from mercer.data.encoding import FILL_IN, LEAVE_OUT, REFIT, Encoder, Missing, fit_encoder
+from mercer.data.encoding import (
+    FILL_IN,
+    LEAVE_OUT,
+    MAX_LEVELS,
+    REFIT,
+    Encoder,
+    Missing,
+    fit_encoder,
+)
 from mercer.data.formats import Dates
 from mercer.data.frame import (
     MISSING,
@@ -193,6 +201,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ``BaNKRegressor(missing="posterior")``, which draws them along with the function.
     dates : {"auto", "dayfirst", "monthfirst"}, default="auto"
         What dates such as 03/04/2024 begin with, where the column itself does not tell.
+    categories : sequence of str, default=()
+        Columns whose values are levels, be they numbers or text, and an input each, 2000 at most:
+        codes such as those of shops, and what a kernel such as ``categorical[patient]`` tells
+        apart. Rows in memory only.
     null_values : iterable of str, optional
         Strings that stand for a missing value, beside an empty one: by default NA, N/A, n/a, NaN,
         nan, NULL, null, ? and None. With ``()`` each of these words is a level like others.
@@ -234,10 +246,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         missing: Missing = "error",
         dates: Dates = "auto",
         null_values: Iterable[str] | None = None,
+        categories: Sequence[str] = (),
     ) -> None:
         self.missing = missing
         self.dates = dates
         self.null_values = null_values
+        self.categories = categories
 
     @classmethod
     def of(cls, encoding: Encoder) -> TableEncoder:
@@ -245,7 +259,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         missing: Missing = "error" if encoding.missing == "drop" else encoding.missing
         words = encoding.null_values
         given = None if words == MISSING else tuple(sorted(words))
-        return cls(missing, null_values=given)._take(
+        many = [c for c in encoding.codes if c.kind == "levels" and len(c.levels) > MAX_LEVELS]
+        return cls(missing, null_values=given, categories=tuple(c.name for c in many))._take(
             Encoder(encoding.codes, missing, null_values=words)
         )
 
@@ -264,10 +279,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self.dates not in ("auto", "dayfirst", "monthfirst"):
             raise UsageError(f"dates must be auto, dayfirst or monthfirst, not {self.dates!r}")
-        words = null_words(self.null_values)
+        if isinstance(self.categories, str) or not all(isinstance(c, str) for c in self.categories):
+            raise UsageError(f"categories are names of columns, not {self.categories!r}")
+        words, categories = null_words(self.null_values), tuple(self.categories)
         with _python_words():
-            frame = frame_of(X, null_values=words)
-            found = fit_encoder(frame, missing=self.missing, dates=self.dates)
+            frame = frame_of(X, texts=categories, null_values=words)
+            found = fit_encoder(
+                frame, missing=self.missing, dates=self.dates, categories=categories
+            )
         self._take(replace(found, null_values=words))
         if not is_frame(X):
             del self.feature_names_in_

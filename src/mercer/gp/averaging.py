@@ -56,7 +56,7 @@ from mercer.gp.hyperparameters import (
     find_maximum,
     with_curvature,
 )
-from mercer.kernels.columns import in_names
+from mercer.kernels.columns import categories_of, in_names
 from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
 from mercer.numerics.cholesky import covariance_root, one_blas_thread
 from mercer.posterior.diagnostics import Diagnostics
@@ -250,7 +250,8 @@ def compare_kernels(
         if candidate is not None:
             found[terms] = candidate
 
-    for terms, starts in plain_kernels(found, len(rows), d):
+    n_levels = max((len(own) for _, own in categories_of(task.labels, task.sources)), default=0)
+    for terms, starts in plain_kernels(found, len(rows), d, n_levels):
         search(terms, starts)
     for terms, starts in kernels_of_categories(found, task.labels, task.sources):
         search(terms, starts)

@@ -28,6 +28,7 @@ _FAMILIES = ("rbf", "matern52")
 _LINEAR = "linear"
 #: Inputs that have a weight each, whatever the rows; more have it where the table is small.
 MOST_WEIGHTS, _MOST_CELLS = 300, 100_000
+_MOST_LEVELS = 50  # of a category, that have a weight each like other inputs
 _MOST_TERMS = 8  # of sums with a term for each input or category
 
 
@@ -80,12 +81,18 @@ def rank(scores: Array) -> tuple[int, float]:
     return len(scores), float(scores.sum())
 
 
-def plain_kernels(found: Mapping[Terms, Candidate], n: int, d: int) -> Iterator[Search]:
-    """Kernels of n rows of d inputs, each after those that it begins from are ``found``."""
+def plain_kernels(
+    found: Mapping[Terms, Candidate], n: int, d: int, n_levels: int = 0
+) -> Iterator[Search]:
+    """Kernels of n rows of d inputs, each after those that it begins from are ``found``.
+
+    Of a table with a category of so many levels that these have no weight each, isotropic ones.
+    """
     singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
     for term in singles:
         yield (term,), [each.maximum.point.position for each in found.values()][:1]
-    if d > 1 and (d <= MOST_WEIGHTS or d * n <= _MOST_CELLS):
+    is_small = d <= MOST_WEIGHTS or d * n <= _MOST_CELLS
+    if d > 1 and is_small and n_levels <= _MOST_LEVELS:
         for family in _FAMILIES:
             yield (family,), _starts(found, d, (isotropic(family),), _one_weight_each)
         for family in _FAMILIES:

@@ -381,7 +381,8 @@ def _named(
     if [labels[j] for j in found] == [f"{name} (frequency)"]:
         raise UsageError(
             f"{name!r} has so many levels that its input is their frequency, and levels that are "
-            f"equally frequent would be one: it is a number, as in rbf[{name}], or left out"
+            f"equally frequent would be one: it is a number, as in rbf[{name}], or left out, or "
+            "named as a category (--categories, TableEncoder(categories=[..]))"
         )
     is_run = found == list(range(found[0], found[-1] + 1))
     if not is_run:

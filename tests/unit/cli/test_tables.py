@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from mercer.cli.tables import (
 from mercer.cli.terminal import meanings
 from mercer.data.encoding import fit_encoder
 from mercer.data.tables import read_frame
-from mercer.errors import DataError
+from mercer.errors import DataError, UsageError
 from mercer.estimation.inspection import Inputs, Look, permuted_losses
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION
 from mercer.posterior.predictive import NormalMixture
@@ -56,6 +58,34 @@ def test_rows_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
 
 
 # Hints about columns, targets and numbers of rows that people trip over.
+
+
+def test_what_rows_come_in_groups_of_is_said(tmp_path: Path) -> None:
+    """And a group is an input where it is named as a category, and else none."""
+    path = write(
+        tmp_path / "d.csv",
+        {"who": [f"p{k % 60}" for k in range(180)], "x": [*range(180)], "y": [*"ab"] * 90},
+    )
+
+    def read(**given: Any) -> TrainingTable:
+        return read_training(path, replace(options(), **given))
+
+    hint = "column 'who': 3 rows a level; where those of one are alike, --group 'who'"
+    assert any(note.startswith(hint) for note in read().notes)
+    grouped = read(group="who")
+    assert not any(note.startswith(hint) for note in grouped.notes)
+    assert grouped.encoder.feature_names == ("x",)
+    named = read(categories=("who",))
+    assert not any(note.startswith(hint) for note in named.notes)
+    assert named.X.shape == (180, 61)
+    both = read(categories=("who, x",), group="who")
+    assert both.X.shape == (180, 240)
+    assert len(set(both.groups)) == 60
+    for given in ({"categories": ("y",)}, {"categories": ("who",), "id_column": "who"}):
+        with pytest.raises(UsageError, match="is no input: it is the target or --id"):
+            read(**given)
+    with pytest.raises(DataError, match="did you mean 'who'"):
+        read(categories=("whoo",))
 
 
 def options(*, id_column: str | None = None, task: str = "auto") -> TableOptions:

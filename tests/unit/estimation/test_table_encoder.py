@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
+from mercer import GPRegressor
 from mercer.cli.main import main
 from mercer.data.encoding import Encoder, fit_encoder
 from mercer.data.tables import read_frame
@@ -489,3 +490,71 @@ def test_no_two_columns_are_called_the_same() -> None:
     frame = pd.DataFrame({"a": [1.0, None, 2.0], "a (missing)": [0, 1, 0]})
     names = TableEncoder("indicator").fit(frame).get_feature_names_out().tolist()
     assert names == ["a", "a (missing)", "a (missing) (2)"]
+
+
+# Categories that are named: an input for each level, however many there are.
+
+
+def test_a_named_category_has_an_input_for_each_level() -> None:
+    """Codes that are numbers are levels; without a name 60 levels of text are a frequency."""
+    rows = pd.DataFrame({"shop": np.arange(120) % 60, "city": [f"c{k % 60}" for k in range(120)]})
+    plain = TableEncoder().fit(rows)
+    assert plain.get_feature_names_out().tolist() == ["shop", "city (frequency)"]
+    encoder = TableEncoder(categories=["shop", "city"]).fit(rows)
+    X = encoder.transform(rows)
+    assert X.shape == (120, 120)
+    assert (X.sum(axis=1) == 2.0).all()
+    names = encoder.get_feature_names_out().tolist()
+    assert {"shop=0", "shop=59", "city=c0", "city=c59"} <= set(names)
+    some = rows.iloc[:20].astype({"shop": float})  # 3.0 is the shop 3
+    np.testing.assert_array_equal(encoder.transform(some), X[:20])
+    assert clone(encoder).fit(rows.iloc[:80]).transform(rows.iloc[:2]).shape == (2, 120)
+
+
+def test_a_level_of_a_category_that_was_not_there_is_as_far_from_each() -> None:
+    rows = pd.DataFrame({"shop": np.arange(120) % 60})
+    encoder = TableEncoder(categories=["shop"]).fit(rows)
+    with pytest.warns(DataWarning, match="was not in training"):
+        unseen = encoder.transform(pd.DataFrame({"shop": [999]}))
+    distances = np.square(encoder.transform(rows) - unseen).sum(axis=1)
+    np.testing.assert_allclose(distances, 2.0, rtol=1e-12)
+
+
+def test_a_category_goes_with_the_model(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.uniform(size=120), "shop": np.arange(120) % 60})
+    y = rows.x + np.sin(rows.shop)
+    model = GPRegressor(
+        kernel="rbf[x] + categorical[shop]", inference="map", random_state=0,
+        encode=TableEncoder(categories=["shop"]),
+    ).fit(rows, y)  # fmt: skip
+    model.save(tmp_path / "m.mercer")
+    loaded = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
+    assert loaded.encoder_.categories == ("shop",)
+    _, known = loaded.predict(rows[:5], return_std=True)
+    with pytest.warns(DataWarning, match="was not in training"):
+        _, unknown = loaded.predict(rows[:5].assign(shop=999), return_std=True)
+    assert (unknown > 1.5 * known).all()  # the spread of all shops
+
+
+@pytest.mark.parametrize(
+    ("categories", "words"),
+    [
+        (["shopp"], "did you mean 'shop'"),
+        ("shop", "names of columns, not 'shop'"),
+        ([0], "names of columns"),
+        (["many"], "has 2001 levels, and a category 2000 at most"),
+    ],
+)
+def test_what_is_no_category_is_refused(categories: Any, words: str) -> None:
+    rows = pd.DataFrame({"shop": np.arange(2001) % 60, "many": np.arange(2001)})
+    with pytest.raises((DataError, UsageError), match=words):
+        TableEncoder(categories=categories).fit(rows)
+
+
+def test_categories_need_rows_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("shop,y\n" + "\n".join(f"{k % 60},{k}" for k in range(200)))
+    with pytest.raises(UsageError, match="categories are for rows in memory"):
+        mercer.data.open(path, encode=TableEncoder(categories=["shop"]), target="y")
