@@ -264,10 +264,10 @@ spreadsheet_option = click.option(
 
 
 def out_path(name: str, text: str, *, is_required: bool = False) -> Callable[[Command], Command]:
-    """Add an option that names a file to write."""
-    return click.option(
-        name, type=click.Path(path_type=Path), metavar="FILE", required=is_required, help=text
-    )
+    """Add an option that names a file to write; --out is -o, too."""
+    short = ("-o",) if name == "--out" else ()
+    path = click.Path(path_type=Path)
+    return click.option(*short, name, type=path, metavar="FILE", required=is_required, help=text)
 
 
 @declared(
@@ -678,6 +678,7 @@ def compare() -> None:
         "--quick", "is_quick", is_flag=True, help="Fewer repeats: minutes become seconds."
     ),
     click.option(
+        "-o",
         "--out",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",

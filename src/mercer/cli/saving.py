@@ -372,6 +372,8 @@ def _anew(words: Sequence[str], setting: str | None = None) -> list[str]:
     kept: list[str] = []
     rest = iter(words)
     for word in rest:
+        if word.startswith("-o"):
+            word = f"--out={word[2:]}" if word[2:] else "--out"
         option, is_joined, value = word.partition("=")
         if option not in ("--checkpoint", "--set", *_WRITTEN):
             kept.append(word)

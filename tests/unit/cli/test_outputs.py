@@ -15,6 +15,7 @@ import pytest
 
 from mercer import GPClassifier
 from mercer.cli import outputs as rows_out
+from mercer.cli import saving
 from mercer.cli.commands import cli
 from mercer.cli.fitting import make_estimator, parse_settings, parse_value
 from mercer.cli.main import main
@@ -271,6 +272,17 @@ def test_the_table_and_its_options_are_kept(table: str) -> None:
     again = fit_step(["compare", *words[1:-2]], "gp", is_kept=True)
     assert again is not None
     assert parsed(again.command)["out"] == Path("model-2.mercer")
+
+
+@pytest.mark.parametrize("given", [["--out", "m.mercer"], ["-o", "m.mercer"], ["-om.mercer"]])
+def test_the_next_run_overwrites_nothing(
+    given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.mercer").write_text("mine")
+    words = saving._anew(["fit", "d.csv", "--target", "y", *given])
+    assert words == ["fit", "d.csv", "--target", "y", "--out", "m-2.mercer"]
+    assert parsed(shlex.join(["mercer", *words]))["out"] == Path("m-2.mercer")
 
 
 def test_a_table_that_is_not_there_is_not_proposed(table: str) -> None:
