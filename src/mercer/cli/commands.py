@@ -211,6 +211,12 @@ group_option = click.option(
     "names it, too.",
     shell_complete=complete_column,
 )
+time_option = click.option(
+    "--time",
+    metavar="COLUMN",
+    help="Score forward in time: rows are predicted by rows that are earlier in this column.",
+    shell_complete=complete_column,
+)
 #: Options of commands that fit one model.
 RUN = (
     click.option(
@@ -274,6 +280,7 @@ def out_path(name: str, text: str, *, is_required: bool = False) -> Callable[[Co
     data_argument(),
     *TABLE,
     group_option,
+    time_option,
     click.option(
         "--model",
         shell_complete=complete_model,
@@ -631,6 +638,7 @@ def review() -> None:
     data_argument(),
     *TABLE,
     group_option,
+    time_option,
     click.option(
         "--models",
         metavar="A,B,..",

@@ -34,7 +34,14 @@ from mercer.cli.fitting import (
 from mercer.cli.options import TableOptions
 from mercer.cli.outputs import check_format, check_outputs, typed_words, write_rows
 from mercer.cli.saving import NextStep, compare_noise_step, fit_step
-from mercer.cli.tables import N_FOLDS, SMALL, TrainingTable, cross_validation, read_training
+from mercer.cli.tables import (
+    N_FOLDS,
+    N_FORWARD,
+    SMALL,
+    TrainingTable,
+    cross_validation,
+    read_training,
+)
 from mercer.cli.terminal import Session, digits3, duration, lowest, plain_table, shown, spoken
 from mercer.data.files import nearest, printable, quoted
 from mercer.errors import UsageError
@@ -473,7 +480,9 @@ def run(
     training = read_training(data, table)
     tell = functools.partial(session.note, "")
     metric = metric_for(training.task, metric)
-    n_folds = cv or (N_FOLDS if len(training.labels) < SMALL else 5)
+    n_folds = cv or (
+        N_FOLDS if len(training.labels) < SMALL and training.times is None else N_FORWARD
+    )
     split = cross_validation(training, n_folds, seed)
     contenders = make_contenders(training, models, settings, seed, split.folds, tell)
     describe_table(training, session)

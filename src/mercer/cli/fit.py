@@ -89,7 +89,7 @@ def run(
     )
     session = Session(is_json)
     of_all_rows = {
-        "--id": table.id_column, "--group": table.group, "--test": test,
+        "--id": table.id_column, "--group": table.group, "--time": table.time, "--test": test,
         "--test-size": test_size, "--cv": cv, "--encoding": table.encoding,
     }  # fmt: skip
     check_engine(engine, scheduler, workers, of_all_rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -18,6 +18,7 @@ class TableOptions:
     drop: tuple[str, ...] = ()
     id_column: str | None = None
     group: str | None = None
+    time: str | None = field(default=None, kw_only=True)
     missing: str = "error"
     dates: str = "auto"
     encoding: str | None = None

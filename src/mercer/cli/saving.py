@@ -45,6 +45,7 @@ _OF_TABLE = {
     "--drop": "drop",
     "--id": "id_column",
     "--group": "group",
+    "--time": "time",
     "--categories": "categories",
     "--missing": "missing",
     "--null-values": "null_values",
@@ -192,7 +193,7 @@ def _audit(evaluation: AnyEvaluation, known: Mapping[str, Any], table: str) -> N
     doubt = _doubtful(evaluation)
     if doubt is None:
         return None
-    others = _table_options(known, without=("--group", "--cv", "--set"))
+    others = _table_options(known, without=("--group", "--time", "--cv", "--set"))
     return _step(doubt, ["mercer", "audit", table, "--target", known["target"], *others])
 
 

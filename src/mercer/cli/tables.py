@@ -16,7 +16,14 @@ from scipy.stats import rankdata
 
 from mercer.cli.options import TableOptions
 from mercer.data.csv_reader import line_end
-from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, fit_encoder
+from mercer.data.encoding import (
+    ColumnCode,
+    Encoder,
+    Missing,
+    as_levels,
+    fit_encoder,
+    times_of,
+)
 from mercer.data.files import STANDARD_INPUT, printable, quoted
 from mercer.data.formats import CellFormat, Dates
 from mercer.data.frame import (
@@ -39,7 +46,7 @@ from mercer.data.target import read_target, spelling_notes
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
 from mercer.estimation.inspection import Inputs
-from mercer.estimation.splits import folds, holdout, number_groups
+from mercer.estimation.splits import folds, forward_folds, holdout, latest, number_groups
 from mercer.estimation.tasks import TASKS, Task
 from mercer.posterior.evaluation import FEW_ROWS, digits
 from mercer.random import stream
@@ -66,6 +73,8 @@ class TrainingTable:
     order: tuple[Any, ...] = ()  # `classes` from the lowest to the highest, where the file knows it
     targets: tuple[str, ...] = ()  # names of several
     written: tuple[CellFormat | None, ...] = ()  # how the numbers of each of these stand in it
+    times: NDArray[np.float64] | None = None  # (n,), where rows are scored forward in time
+    time: str | None = None  # the column that these are from
 
     def output(self, k: int) -> TrainingTable:
         """Return the table of one of several targets."""
@@ -96,6 +105,7 @@ class TrainingTable:
         return replace(
             self, inputs=inputs, encoder=encoder, X=X, labels=self.labels[rows], y=self.y[rows],
             groups=None if self.groups is None else self.groups[rows], names=self.names.take(rows),
+            times=None if self.times is None else self.times[rows],
         )  # fmt: skip
 
 
@@ -168,7 +178,8 @@ def read_training(
             *_order_notes(options.target, order),
             *id_notes,
             *_name_hints(inputs, encoder, id_column),
-            *_group_hints(inputs, encoder, groups is not None),
+            *(() if options.group else _group_hints(inputs, encoder)),
+            *(() if options.time or options.group else _time_hints(inputs, encoder)),
             *_case_notes(frame, [options.target] if classes else [], encoder),
             *(
                 note
@@ -180,6 +191,8 @@ def read_training(
         order=order,
         targets=targets if is_several else (),
         written=tuple(each.written for each in found),
+        times=_times(frame.take(encoded.rows), options),
+        time=options.time,
     )
 
 
@@ -299,9 +312,9 @@ def _name_hints(inputs: Frame, encoder: Encoder, id_column: str | None) -> tuple
     )
 
 
-def _group_hints(inputs: Frame, encoder: Encoder, has_groups: bool) -> tuple[str, ...]:
+def _group_hints(inputs: Frame, encoder: Encoder) -> tuple[str, ...]:
     """Say which text of many levels, several rows each, looks like what rows come in groups of."""
-    found = [c for c in encoder.codes if c.kind == "frequency" and not has_groups]
+    found = [code for code in encoder.codes if code.kind == "frequency"]
     return tuple(
         f"column {quoted(code.name)}: {inputs.n_rows / len(code.levels):.0f} rows a level; where "
         f"those of one are alike, --group {quoted(code.name)} scores on levels that are new, and "
@@ -309,6 +322,18 @@ def _group_hints(inputs: Frame, encoder: Encoder, has_groups: bool) -> tuple[str
         for code in found
         if inputs.n_rows >= 2 * len(code.levels)
     )
+
+
+def _time_hints(inputs: Frame, encoder: Encoder) -> tuple[str, ...]:
+    """Say how forecasts are scored, of a table with a date that differs in most rows."""
+    columns = ((code.name, inputs.column(code.name).values) for code in encoder.codes)
+    is_date = {code.name: code.kind == "date" for code in encoder.codes}
+    return tuple(
+        f"column {quoted(name)}: scores are of rows between others in time; --time {quoted(name)} "
+        "scores forecasts"
+        for name, values in columns
+        if is_date[name] and 2 * len(set(values.tolist())) >= len(values)
+    )[:1]
 
 
 def _case_notes(frame: Frame, targets: list[str], encoder: Encoder) -> tuple[str, ...]:
@@ -339,6 +364,14 @@ def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:
             )
         seen[entry] = row
     return (f"column {quoted(name)}, which has no name: the names of the rows, and no input",)
+
+
+def _times(frame: Frame, options: TableOptions) -> NDArray[np.float64] | None:
+    if options.time is None:
+        return None
+    if options.group is not None:
+        raise UsageError("--time and --group exclude each other")
+    return times_of(frame, options.time, cast("Dates", options.dates))
 
 
 def _groups(frame: Frame, name: str) -> Rows | None:
@@ -441,7 +474,7 @@ def read_scored(
 # How `fit` scores: a test file, a part held out, or folds.
 
 SMALL = 1000  # below so many rows, cross-validation
-N_FOLDS, TEST_SIZE = 10, 0.25
+N_FOLDS, N_FORWARD, TEST_SIZE = 10, 5, 0.25
 
 
 @dataclass(frozen=True)
@@ -487,16 +520,22 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
     if options.cv is not None or (options.test_size is None and n < SMALL):
         if not options.is_refitted:
             raise UsageError("--no-refit needs --test-size here: folds leave no model to keep")
-        return cross_validation(table, options.cv or N_FOLDS, seed)
+        default = N_FOLDS if table.times is None else N_FORWARD
+        return cross_validation(table, options.cv or default, seed)
     size = TEST_SIZE if options.test_size is None else options.test_size
-    train, test = holdout(
-        table.labels,
-        size,
-        stream(seed, "folds"),
-        table.groups,
-        is_classification=table.task.is_stratified,
-    )
-    how = f"{100 * size:g} % of the rows held out"
+    if table.times is not None:
+        train, test = latest(table.times, size)
+        _refuse_new_classes(table, ((train, test),))
+    else:
+        train, test = holdout(
+            table.labels,
+            size,
+            stream(seed, "folds"),
+            table.groups,
+            is_classification=table.task.is_stratified,
+        )
+    of = "rows" if table.times is None else f"rows, the latest by {quoted(table.time)},"
+    how = f"{100 * size:g} % of the {of} held out"
     kept = None if options.is_refitted else train
     few = few_words(len(test), table.task)
     return Split((table.fold(train, test),), how, few, kept, table.names.take(test))
@@ -518,18 +557,38 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
     if len(table.labels) < 3:
         words = "rows are too few to learn from and to score on; add rows"
         raise DataError(f"{printable(table.source)}: {len(table.labels)} {words}")
-    found = folds(
-        table.labels,
-        n_folds,
-        stream(seed, "folds"),
-        table.groups,
-        is_classification=table.task.is_stratified,
-    )
-    how = f"{len(found.pairs)}-fold cross-validation"
+    if table.times is not None:
+        found = forward_folds(table.times, n_folds)
+        _refuse_new_classes(table, found.pairs)
+        how = f"{len(found.pairs)} folds by {quoted(table.time)}, each predicted by rows before it"
+    else:
+        found = folds(
+            table.labels,
+            n_folds,
+            stream(seed, "folds"),
+            table.groups,
+            is_classification=table.task.is_stratified,
+        )
+        how = f"{len(found.pairs)}-fold cross-validation"
     notes = few_words(len(table.labels), table.task)
     notes += (found.note,) if found.note else ()
     names = table.names.take(np.concatenate([test for _, test in found.pairs]))
     return Split(tuple(table.fold(*pair) for pair in found.pairs), how, notes, None, names)
+
+
+def _refuse_new_classes(table: TrainingTable, pairs: Iterable[tuple[Rows, Rows]]) -> None:
+    """Refuse a split in time with too few classes before it, or a new one after it."""
+    for train, test in pairs if table.classes else ():
+        before, after = ({table.classes[k] for k in table.y[rows]} for rows in (train, test))
+        if len(before) > 1 and after <= before:
+            continue
+        new = sorted(map(str, after - before))
+        what = f"class {quoted(new[0])} is not" if new else f"only class {quoted(*before)} is"
+        raise DataError(
+            f"{printable(table.source)}: {what} among the {len(train)} earliest rows by "
+            f"{quoted(table.time)}, which later ones are predicted by; use a small "
+            "--test-size, or leave --time out"
+        )
 
 
 def _test_file(table: TrainingTable, target: str, test: str, encoding: str | None) -> Split:

@@ -601,6 +601,24 @@ def fit_encoder(
     return Encoder(tuple(codes), missing)
 
 
+def times_of(frame: Frame, name: str, dates: Dates = "auto") -> NDArray[np.float64]:
+    """Read a column by which rows have an order in time: numbers, or days since 1970."""
+    column = frame.column(name)
+    if column.is_missing.any():
+        row = int(np.argmax(column.is_missing))
+        raise DataError(f"{frame.place(row, name)}: the time of the row is missing; fill it in")
+    written = _find_written(frame, column, dates)
+    if written is not None:
+        column = _read_written(frame, column, written)
+    if column.kind != "number":
+        raise DataError(
+            f"{printable(frame.source)}: column {quoted(name)} is {_kind_words(column)}, and rows "
+            "have an order in time by dates or numbers"
+        )
+    refuse_infinite(frame, column)
+    return np.asarray(column.values, dtype=np.float64)
+
+
 def no_column(source: str, name: str, names: Iterable[str]) -> DataError:
     """Make the error for a table without a column that a model needs; the nearest is named."""
     hint = nearest(name, names) or "; add it"

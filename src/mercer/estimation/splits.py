@@ -1,4 +1,4 @@
-"""Splitting rows into training and test rows: stratified, and groups kept whole."""
+"""Splitting rows into training and test rows: stratified, groups kept whole, forward in time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import TimeSeriesSplit
 from sklearn.utils.validation import check_array, has_fit_parameter
 
 from mercer.errors import DataError, UsageError
@@ -96,6 +97,37 @@ def folds(
         (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(n_kept)
     )
     return Folds(pairs, "; ".join(notes))
+
+
+def latest(times: NDArray[np.float64], test_size: float) -> tuple[Rows, Rows]:
+    """Split off the latest rows, a share ``test_size`` of them, or more where times are equal."""
+    if not 0.0 < test_size < 1.0:
+        raise UsageError(f"--test-size must be between 0 and 1, and is {test_size:g}")
+    n_train = len(times) - max(round(test_size * len(times)), 1)
+    is_test = times >= np.sort(times)[n_train]
+    if is_test.all():
+        raise DataError("no row is earlier than those to score on: their times are the same")
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def forward_folds(times: NDArray[np.float64], n_folds: int) -> Folds:
+    """Split rows forward in time, as `TimeSeriesSplit` does their different times.
+
+    Each fold is tested on the rows of a span, and trained on all earlier ones; those of the first
+    span are never tested.
+    """
+    if n_folds < 2:
+        raise UsageError(f"the number of folds must be at least 2, and is {n_folds}")
+    different, place = np.unique(times, return_inverse=True)
+    if len(different) <= n_folds:
+        raise DataError(f"{n_folds} folds in time need {n_folds + 1} times; {len(different)} found")
+    spans = TimeSeriesSplit(n_folds).split(different)
+    pairs = tuple(
+        (np.flatnonzero(place < span[0]), np.flatnonzero((place >= span[0]) & (place <= span[-1])))
+        for _, span in spans
+    )
+    n_first = len(pairs[0][0])
+    return Folds(pairs, f"the {n_first} earliest of {len(times)} rows are never tested")
 
 
 def number_groups(groups: Any) -> Rows | None:

@@ -88,6 +88,61 @@ def test_what_rows_come_in_groups_of_is_said(tmp_path: Path) -> None:
         read(categories=("whoo",))
 
 
+def test_rows_are_scored_forward_in_time(tmp_path: Path) -> None:
+    days = [f"2024-{1 + k // 28:02d}-{1 + k % 28:02d}" for k in range(140)]
+    path = write(tmp_path / "d.csv", {"day": days[::-1], "x": [*range(140)], "y": [*"ab"] * 70})
+    hint = "column 'day': scores are of rows between others in time; --time 'day'"
+    assert any(note.startswith(hint) for note in read_training(path, options()).notes)
+    table = read_training(path, replace(options(), time="day"))
+    assert not any(note.startswith(hint) for note in table.notes)
+    assert "day (month)" in table.encoder.feature_names  # it is an input
+    split = split_rows(table, "y", ScoringOptions(None, None, None, True), 0)
+    assert split.how == "5 folds by 'day', each predicted by rows before it"
+    whole = np.concatenate([fold.y_test for fold in split.folds])
+    assert len(whole) + int(split.notes[-1].split()[1]) == 140
+    for fold in split.folds:  # the later a row, the smaller its x
+        assert fold.X_train[:, -1].min() > fold.X_test[:, -1].max()
+    held = split_rows(table, "y", ScoringOptions(None, 0.2, None, True), 0)
+    assert held.how == "20 % of the rows, the latest by 'day', held out"
+    assert held.folds[0].X_test[:, -1].tolist() == [*range(28)]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"time": "x", "group": "day"}, "--time and --group exclude each other"),
+        ({"time": "name"}, "column 'name' is text, and rows have an order in time by dates"),
+        ({"time": "gap"}, "row 3 .*the time of the row is missing"),
+        ({"time": "late"}, "there is no column 'late'"),
+    ],
+)
+def test_what_is_no_time_is_refused(given: dict[str, str], words: str, tmp_path: Path) -> None:
+    columns = {
+        "day": [*range(40)], "x": [*range(40)], "name": [*"uv"] * 20,
+        "gap": [1, 2, "", *range(37)], "y": [*"ab"] * 20,
+    }  # fmt: skip
+    path = write(tmp_path / "d.csv", columns)
+    with pytest.raises((DataError, UsageError), match=words):
+        read_training(path, replace(options(), missing="impute", **given))
+
+
+@pytest.mark.parametrize(
+    ("labels", "share", "words"),
+    [
+        ("a" * 30 + "ab" * 5, 0.25, "class 'b' is not"),
+        ("ab" * 15 + "c" * 10, 0.25, "class 'c' is not"),
+        ("a" * 20 + "ab" * 10, None, "only class 'a' is"),
+    ],
+)
+def test_a_class_that_was_not_there_before_is_refused(
+    labels: str, share: float | None, words: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "d.csv", {"t": [*range(40)], "y": [*labels]})
+    table = read_training(path, replace(options(), time="t"))
+    with pytest.raises(DataError, match=f"{words} among the .* earliest rows by 't'"):
+        split_rows(table, "y", ScoringOptions(None, share, None, True), 0)
+
+
 def options(*, id_column: str | None = None, task: str = "auto") -> TableOptions:
     return TableOptions("y", task, (), id_column, None, "error")
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import pytest
 
 from mercer.errors import DataError, UsageError
-from mercer.estimation.splits import folds, holdout
+from mercer.estimation.splits import folds, forward_folds, holdout, latest
 
 
 def generator() -> np.random.Generator:
@@ -129,3 +132,44 @@ def test_folds_of_groups_are_balanced() -> None:
 def test_d13_number_of_folds() -> None:
     with pytest.raises(UsageError, match="at least 2, and is 1"):
         folds(LABELS, 1, generator())
+
+
+# Forward in time.
+
+
+def test_folds_go_forward_in_time() -> None:
+    """Whatever the order of the rows; those of one time stay together."""
+    times = np.random.default_rng(0).permutation(np.repeat(np.arange(40.0), 3))
+    found = forward_folds(times, 5)
+    assert len(found.pairs) == 5
+    for train, test in found.pairs:
+        assert times[train].max() < times[test].min()
+        assert not set(times[train]) & set(times[test])
+    tested = np.concatenate([test for _, test in found.pairs])
+    assert len(set(tested)) == len(tested) == 120 - len(found.pairs[0][0])
+    for (train, test), (later, _) in pairwise(found.pairs):
+        assert set(later) == {*train, *test}
+    assert found.note == f"the {len(found.pairs[0][0])} earliest of 120 rows are never tested"
+
+
+@pytest.mark.parametrize("share", [0.25, 0.01])
+def test_the_latest_rows_are_held_out(share: float) -> None:
+    times = np.random.default_rng(0).permutation(np.repeat(np.arange(40.0), 3))
+    train, test = latest(times, share)
+    assert times[train].max() < times[test].min()
+    assert len(test) == (30 if share == 0.25 else 3)
+    assert len(train) + len(test) == 120
+
+
+@pytest.mark.parametrize(
+    ("split", "error", "words"),
+    [
+        (lambda: forward_folds(np.zeros(9), 3), DataError, "3 folds in time need 4 times; 1 found"),
+        (lambda: forward_folds(np.arange(9.0), 1), UsageError, "at least 2, and is 1"),
+        (lambda: latest(np.zeros(9), 0.25), DataError, "their times are the same"),
+        (lambda: latest(np.arange(9.0), 1.5), UsageError, "between 0 and 1, and is 1.5"),
+    ],
+)
+def test_what_has_no_order_in_time_is_refused(split: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        split()
