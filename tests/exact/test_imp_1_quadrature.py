@@ -169,8 +169,8 @@ def test_imp_1_sees_proposals_that_know_only_the_maximum(monkeypatch: pytest.Mon
     """Without the wide proposal spreads are too small: a tail is never seen."""
     undefended = importance.importance_sample
 
-    def narrow(target, start, rounds, options, wide, orders):
-        return undefended(target, start, rounds, options, None, orders)
+    def narrow(target, start, rounds, options, wide, *others):
+        return undefended(target, start, rounds, options, None)
 
     monkeypatch.setattr(fitting, "importance_sample", narrow)
     assert np.abs(bias(3, n_runs=100).z).max() > Z_LIMIT
