@@ -190,8 +190,7 @@ def run(
     if table.missing == "posterior":
         raise UsageError("an audit does not draw missing inputs; use --missing indicator or impute")
     writes = Writes(out, report, fixed, is_for_spreadsheet)
-    of_all_rows = {"--id": table.id_column, "--fixed": fixed, "--encoding": table.encoding}
-    check_engine(engine, scheduler, workers, of_all_rows)
+    check_engine(engine, scheduler, workers, {**table.of_whole_tables, "--fixed": fixed})
     with session.warnings_as_lines(), kept_to_this(checkpoint), session.files_first():
         if engine is None:
             plan = make_plan(options, session)

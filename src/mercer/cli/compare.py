@@ -35,8 +35,8 @@ from mercer.cli.options import TableOptions
 from mercer.cli.outputs import check_format, check_outputs, typed_words, write_rows
 from mercer.cli.saving import NextStep, compare_noise_step, fit_step
 from mercer.cli.tables import (
+    FEWER_FOLDS,
     N_FOLDS,
-    N_FORWARD,
     SMALL,
     TrainingTable,
     cross_validation,
@@ -480,9 +480,8 @@ def run(
     training = read_training(data, table)
     tell = functools.partial(session.note, "")
     metric = metric_for(training.task, metric)
-    n_folds = cv or (
-        N_FOLDS if len(training.labels) < SMALL and training.times is None else N_FORWARD
-    )
+    is_cheap = len(training.labels) < SMALL and training.times is None
+    n_folds = cv or (N_FOLDS if is_cheap else FEWER_FOLDS)
     split = cross_validation(training, n_folds, seed)
     contenders = make_contenders(training, models, settings, seed, split.folds, tell)
     describe_table(training, session)

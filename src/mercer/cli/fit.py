@@ -88,10 +88,7 @@ def run(
         {"--out": out, "--report": report}, {"DATA": data, "--test": test}, checkpoint=checkpoint
     )
     session = Session(is_json)
-    of_all_rows = {
-        "--id": table.id_column, "--group": table.group, "--time": table.time, "--test": test,
-        "--test-size": test_size, "--cv": cv, "--encoding": table.encoding,
-    }  # fmt: skip
+    of_all_rows = {**table.of_whole_tables, "--test": test, "--test-size": test_size, "--cv": cv}
     check_engine(engine, scheduler, workers, of_all_rows)
     options = FitOptions(
         data=data,

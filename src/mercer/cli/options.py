@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -31,6 +32,14 @@ class TableOptions:
         parts = [part.strip() for entry in self.categories for part in entry.split(",")]
         named = (self.id_column, self.group, *self.categories, *parts)
         return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def of_whole_tables(self) -> dict[str, Any]:
+        """The options that need the table in memory, as they are typed; None: not given."""
+        return {
+            "--id": self.id_column, "--group": self.group, "--time": self.time,
+            "--categories": self.categories or None, "--encoding": self.encoding,
+        }  # fmt: skip
 
 
 # What a shell offers for a word that is being typed; anything that fails offers nothing.

@@ -314,26 +314,24 @@ def _name_hints(inputs: Frame, encoder: Encoder, id_column: str | None) -> tuple
 
 def _group_hints(inputs: Frame, encoder: Encoder) -> tuple[str, ...]:
     """Say which text of many levels, several rows each, looks like what rows come in groups of."""
-    found = [code for code in encoder.codes if code.kind == "frequency"]
     return tuple(
         f"column {quoted(code.name)}: {inputs.n_rows / len(code.levels):.0f} rows a level; where "
         f"those of one are alike, --group {quoted(code.name)} scores on levels that are new, and "
         f"--categories {quoted(code.name)} learns what each of them adds"
-        for code in found
-        if inputs.n_rows >= 2 * len(code.levels)
+        for code in encoder.codes
+        if code.kind == "frequency" and inputs.n_rows >= 2 * len(code.levels)
     )
 
 
 def _time_hints(inputs: Frame, encoder: Encoder) -> tuple[str, ...]:
     """Say how forecasts are scored, of a table with a date that differs in most rows."""
-    columns = ((code.name, inputs.column(code.name).values) for code in encoder.codes)
-    is_date = {code.name: code.kind == "date" for code in encoder.codes}
-    return tuple(
-        f"column {quoted(name)}: scores are of rows between others in time; --time {quoted(name)} "
-        "scores forecasts"
-        for name, values in columns
-        if is_date[name] and 2 * len(set(values.tolist())) >= len(values)
-    )[:1]
+    for code in encoder.codes:
+        values = inputs.column(code.name).values.tolist()
+        if code.kind == "date" and 2 * len(set(values)) >= len(values):
+            name = quoted(code.name)
+            words = f"scores are of rows between others in time; --time {name} scores forecasts"
+            return (f"column {name}: {words}",)
+    return ()
 
 
 def _case_notes(frame: Frame, targets: list[str], encoder: Encoder) -> tuple[str, ...]:
@@ -474,7 +472,9 @@ def read_scored(
 # How `fit` scores: a test file, a part held out, or folds.
 
 SMALL = 1000  # below so many rows, cross-validation
-N_FOLDS, N_FORWARD, TEST_SIZE = 10, 5, 0.25
+TEST_SIZE = 0.25
+#: Of these, and where each costs more: forward in time, or in comparisons of many rows.
+N_FOLDS, FEWER_FOLDS = 10, 5
 
 
 @dataclass(frozen=True)
@@ -516,17 +516,21 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
     """Choose how to score, and split."""
     n = len(table.labels)
     if options.test is not None:
+        if table.times is not None:
+            raise UsageError("--time and --test exclude each other")
         return _test_file(table, target, options.test, options.encoding)
     if options.cv is not None or (options.test_size is None and n < SMALL):
         if not options.is_refitted:
             raise UsageError("--no-refit needs --test-size here: folds leave no model to keep")
-        default = N_FOLDS if table.times is None else N_FORWARD
+        default = N_FOLDS if table.times is None else FEWER_FOLDS
         return cross_validation(table, options.cv or default, seed)
     size = TEST_SIZE if options.test_size is None else options.test_size
     if table.times is not None:
         train, test = latest(table.times, size)
         _refuse_new_classes(table, ((train, test),))
+        rows = f"rows, the latest by {quoted(table.time)},"
     else:
+        rows = "rows"
         train, test = holdout(
             table.labels,
             size,
@@ -534,8 +538,7 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
             table.groups,
             is_classification=table.task.is_stratified,
         )
-    of = "rows" if table.times is None else f"rows, the latest by {quoted(table.time)},"
-    how = f"{100 * size:g} % of the {of} held out"
+    how = f"{100 * size:g} % of the {rows} held out"
     kept = None if options.is_refitted else train
     few = few_words(len(test), table.task)
     return Split((table.fold(train, test),), how, few, kept, table.names.take(test))

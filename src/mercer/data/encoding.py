@@ -552,10 +552,11 @@ def fit_encoder(
     if not frame.columns:
         raise DataError(f"{source}: there is no column left to learn from")
     of_all = {} if like is None else {code.name: code for code in like.codes}
-    kinds = {code.name: code.kind for code in of_all.values()}
-    categories = [name for name in categories or kinds if kinds.get(name, "levels") == "levels"]
-    for name in () if like else categories:
-        frame.column(name)  # says what there is
+    categories = (
+        [frame.column(name).name for name in categories]  # says what there is
+        if like is None
+        else [code.name for code in like.codes if code.kind == "levels"]
+    )
     formats = {name: code.written for name, code in of_all.items()}
     columns = []
     for column in frame.columns:

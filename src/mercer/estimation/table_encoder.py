@@ -201,13 +201,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ``BaNKRegressor(missing="posterior")``, which draws them along with the function.
     dates : {"auto", "dayfirst", "monthfirst"}, default="auto"
         What dates such as 03/04/2024 begin with, where the column itself does not tell.
+    null_values : iterable of str, optional
+        Strings that stand for a missing value, beside an empty one: by default NA, N/A, n/a, NaN,
+        nan, NULL, null, ? and None. With ``()`` each of these words is a level like others.
     categories : sequence of str, default=()
         Columns whose values are levels, be they numbers or text, and an input each, 2000 at most:
         codes such as those of shops, and what a kernel such as ``categorical[patient]`` tells
         apart. Rows in memory only.
-    null_values : iterable of str, optional
-        Strings that stand for a missing value, beside an empty one: by default NA, N/A, n/a, NaN,
-        nan, NULL, null, ? and None. With ``()`` each of these words is a level like others.
 
     Attributes
     ----------

@@ -31,8 +31,8 @@ A tenth of the positions (with step 4 a fifth) come from a wide proposal instead
 is known: proposals learn only from what they have seen, and would leave out a second maximum, or a
 tail as long as that of an idle weight, without a sign of it in their weights [3]_. Where a few
 positions outweigh all others, they may be at the foot of a maximum that no search has found: the
-target is climbed from the heaviest, and where that ends, half of the further positions are drawn
-[4]_.
+target is climbed from the heaviest, and the proposal becomes a mixture with a part where that ends
+[4]_; each part is fitted to the positions in proportion to its share of the parts' density there.
 
 Where the target does not change as parameters change places, as two terms of a sum do that are
 alike, each of its modes has a mirror image. The proposal knows one; its density is averaged over

@@ -105,6 +105,8 @@ def test_rows_are_scored_forward_in_time(tmp_path: Path) -> None:
     held = split_rows(table, "y", ScoringOptions(None, 0.2, None, True), 0)
     assert held.how == "20 % of the rows, the latest by 'day', held out"
     assert held.folds[0].X_test[:, -1].tolist() == [*range(28)]
+    with pytest.raises(UsageError, match="--time and --test exclude each other"):
+        split_rows(table, "y", ScoringOptions(path, None, None, True), 0)
 
 
 @pytest.mark.parametrize(
