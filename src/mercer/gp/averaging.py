@@ -70,11 +70,14 @@ from mercer.sampling.signals import is_late, part_of_time
 Array = NDArray[np.float64]
 
 AUTO = "auto"
+_MOST_CLIMBS = 3  # of a search, from the highest of its starts
 _MOST_KEPT = 3
 _NAMED = 3  # of those left out; the others are counted
 _LEAST_GAIN = 0.1  # nats, of all held-out rows, that a further kernel adds to their log score
 _LEAST_LIKELIER = 0.5  # nats that a richer kernel gains at the maximum, or it is passed over
-_FEW_ROWS = 300  # kernels are first compared on so many rows, where there are over a third more
+# Kernels are first compared on so many rows, of numbers and of classes, where there are over a
+# third more.
+_FEW_ROWS, _FEW_ROWS_OF_CLASSES = 500, 300
 _N_FOLDS, _HELD_OUT, _MOST_REPEATS = 5, 300, 4  # of few rows all are held out up to four times
 _BEHIND, _BEHIND_FROM = 2.0, 2  # standard errors behind the best, after so many folds: the end
 _TOLERANCE, _FOLD_TOLERANCE = 1e-5, 1e-3  # of log densities, relative: .01 nats are no matter
@@ -251,7 +254,8 @@ def compare_kernels(
             found[terms] = candidate
 
     n_levels = max((len(own) for _, own in categories_of(task.labels, task.sources)), default=0)
-    for terms, starts in plain_kernels(found, len(rows), d, n_levels):
+    is_two = task.is_classes and len(np.unique(task.y)) == 2
+    for terms, starts in plain_kernels(found, len(rows), d, n_levels, is_two=is_two):
         search(terms, starts)
     for terms, starts in kernels_of_categories(found, task.labels, task.sources):
         search(terms, starts)
@@ -305,7 +309,9 @@ def _candidate(
             starts = (*starts, *model.starts)  # from weights that are all alike few become large
         simpler = [each.log_likelihood for each in others if is_simpler(each.terms, terms)]
         for tolerance in (_FOLD_TOLERANCE, _TOLERANCE)[len(terms) == 1 :]:  # sums are mostly idle
-            maximum = find_maximum(model, deadline=deadline, starts=starts, tolerance=tolerance)
+            maximum = find_maximum(
+                model, starts=starts, most=_MOST_CLIMBS, deadline=deadline, tolerance=tolerance
+            )
             point = maximum.point
             likelihood = point.log_density - model.prior.log_density(point.position)
             starts = (point.position,)
@@ -372,7 +378,8 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         compared = compare_kernels(task, rows if few is None else few, options.entropy, deadline)
         candidates = compared
         if few is not None:
-            candidates = _compare_again(task, compared, options.entropy, deadline)
+            chosen, _ = choose_kernels(compared, len(few))
+            candidates = _compare_again(task, compared, chosen, options.entropy, deadline)
         chosen, weights = choose_kernels(candidates, len(rows))
         if not chosen:
             raise NumericalError(NO_EVIDENCE)
@@ -390,7 +397,7 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         *_say_left_out(task, chosen, weights, compared, candidates),
     ]
     if few is not None:
-        notes.append(f"kernels were first compared on {_FEW_ROWS} of the rows")
+        notes.append(f"kernels were first compared on {len(few)} of the rows")
     if is_late(deadline):
         notes.append("max_seconds cut the comparison of kernels short")
     left = _left(task, candidates, fits, options)
@@ -439,16 +446,20 @@ def _left(
     return ComparedKernels(tuple(bare), keys, draws, task.labels, task.sources)
 
 
-def few_rows(n: int) -> int | None:
+def few_rows(n: int, *, is_classes: bool) -> int | None:
     """How many of n rows kernels are first compared on; None: on all at once."""
-    return _FEW_ROWS if 3 * n > 4 * _FEW_ROWS else None
+    few = _FEW_ROWS_OF_CLASSES if is_classes else _FEW_ROWS
+    return few if 3 * n > 4 * few else None
 
 
 def _compare_again(
-    task: KernelTask, compared: tuple[Candidate, ...], entropy: int, deadline: float | None
+    task: KernelTask,
+    compared: tuple[Candidate, ...],
+    chosen: tuple[Candidate, ...],
+    entropy: int,
+    deadline: float | None,
 ) -> tuple[Candidate, ...]:
-    """Search on all rows, from the maxima on a few, for the kernels that are not ruled out."""
-    chosen, _ = choose_kernels(compared, _FEW_ROWS)
+    """Search on all rows, from the maxima on a few, for the kernels ``chosen`` by these."""
     again_of = list(chosen)
     weighted = [each for each in compared if has_input_weights(each.terms)]
     if weighted and not any(has_input_weights(each.terms) for each in chosen):

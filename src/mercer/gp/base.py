@@ -511,7 +511,7 @@ class GPEstimator(KernelEstimator):
             known = fit_known(task, self._nearby, options)
             if known is not None:
                 return known
-        n, rows = few_rows(len(task.y)), None
+        n, rows = few_rows(len(task.y), is_classes=task.is_classes), None
         if n is not None:
             rng = stream(options.entropy, "rows", 2)
             rows = stratified_rows(task.y, n, rng, is_classes=task.is_classes)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gp.hyperparameters import Maximum
+from mercer.gp.hyperparameters import Maximum, starts_of_one
 from mercer.kernels.columns import categories_of, on_columns
 from mercer.kernels.names import kernel_named, write_kernel
 
@@ -82,11 +83,12 @@ def rank(scores: Array) -> tuple[int, float]:
 
 
 def plain_kernels(
-    found: Mapping[Terms, Candidate], n: int, d: int, n_levels: int = 0
+    found: Mapping[Terms, Candidate], n: int, d: int, n_levels: int = 0, *, is_two: bool = False
 ) -> Iterator[Search]:
     """Kernels of n rows of d inputs, each after those that it begins from are ``found``.
 
     Of a table with a category of so many levels that these have no weight each, isotropic ones.
+    Sums begin also where a term looks at one input alone; not of two classes, which never gained.
     """
     singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
     for term in singles:
@@ -97,7 +99,10 @@ def plain_kernels(
             yield (family,), _starts(found, d, (isotropic(family),), _one_weight_each)
         for family in _FAMILIES:
             simple = (isotropic(family),)
-            yield (*simple, family), _starts(found, d, simple, _halves, (family,))
+            halves = _starts(found, d, simple, _halves, (family,))
+            kernel = kernel_named(f"{simple[0]} + {family}")
+            alone = [starts_of_one(kernel, d, each) for each in halves if not is_two]
+            yield (*simple, family), [*halves, *chain.from_iterable(alone)]
         singles += _FAMILIES
     for term in singles:
         yield (term, _LINEAR), _starts(found, d, (term,), _with_linear)

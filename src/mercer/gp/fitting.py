@@ -30,6 +30,7 @@ from mercer.gp.hyperparameters import (
     places_of_weights,
     prior_start,
     starts_of_few,
+    starts_of_one,
     with_curvature,
 )
 from mercer.gp.laplace import LaplaceValues
@@ -606,13 +607,15 @@ class RegressionSettings:
 
         The first start is the paper's; with the wide prior its weights are the prior's means, so
         that with many inputs rows are not all alone. The others have shorter length scales: from
-        a long one the search takes a fast function for noise.
+        a long one the search takes a fast function for noise. Of a sum each term looks at each
+        input alone once.
         """
         d, kernel, prior = X.shape[1], self.common.make_kernel(), self.common.prior_of(X.shape[1])
         is_paper = self.common.prior == "paper"
         own = prior_start(d, kernel, prior)
         start = paper_start(d, kernel) if is_paper else own
         starts = [start + shift * places_of_weights(kernel, d) for shift in _SHIFTS]
+        starts += [] if is_paper else starts_of_one(kernel, d, own)
         starts += starts_of_few(X, y[np.newaxis, np.newaxis], kernel, own)
         if self.log_noise_variance is None:
             prior = prior.with_one_more(*noise_prior(d, self.common.prior))

@@ -348,6 +348,28 @@ def starts_of_few(X: Array, targets: Array, kernel: Kernel, start: Array) -> tup
     return tuple(theta.ravel() for theta in found)
 
 
+_ALONE, _IDLE = 1.0, -5.0  # log weights of the input that a term looks at, and of all others
+_MOST_TERMS = 3  # of a sum whose terms look at one input each
+
+
+def starts_of_one(kernel: Kernel, n_inputs: int, start: Array) -> list[Array]:
+    """Return starts at which one term of a sum looks at one input alone, for each of both.
+
+    Where terms begin alike a climb gives to one what is the other's. ``start`` holds the parameters
+    of the other terms, those of each of several classes, and what comes after them. There is none
+    for a kernel without such a term.
+    """
+    weights = [each for each in each_parameter(kernel, n_inputs) if each[0].kind == "weight"]
+    p, found = kernel.n_parameters(n_inputs), list[Array]()
+    for _, place in weights if 1 < len(weights) <= _MOST_TERMS else ():
+        own = np.arange(place.start, place.stop)
+        for j in own if len(own) > 1 else ():
+            found.append(start.copy())
+            of_each = found[-1][: len(start) // p * p].reshape(-1, p)
+            of_each[:, own], of_each[:, j] = _IDLE, _ALONE
+    return found
+
+
 def _relation(X: Array, targets: Array) -> Array:
     """Return the largest correlation, times a target's length, of inputs or their squares: (d,)."""
     Z = X - X.mean(axis=0)
@@ -512,10 +534,12 @@ def find_maximum(
     deadline: float | None = None,
     starts: Sequence[Array] = (),
     tolerance: float = _TOLERANCE,
+    most: int = 8,
 ) -> Maximum:
     """Find the highest of the maxima next to the starts, and its Gaussian if wanted.
 
-    The starts are the model's, unless others are given. ``tolerance`` is that of the log density,
+    The starts are the model's, unless others are given; of more than ``most`` the highest
+    ones are climbed from. ``tolerance`` is that of the log density,
     relative to its size. After ``deadline``, in seconds of `time.monotonic`, the search under way
     ends with its step, no other is begun where one has found a finite evidence, and the Hessian is
     given up. A `NumericalError` if the evidence can be computed at none of the places where they
@@ -523,6 +547,9 @@ def find_maximum(
     """
     found: list[tuple[Point, bool]] = []
     starts = starts or model.starts
+    if len(starts) > most:
+        heights = [model.evaluate(start).log_density for start in starts]
+        starts = [starts[k] for k in np.argsort(heights)[: -most - 1 : -1]]
     rough = max(tolerance, _ROUGHLY) if len(starts) > 1 else tolerance
     for start in starts:
         is_any = any(np.isfinite(end.log_density) for end, _ in found)

@@ -66,7 +66,7 @@ def few_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     averaging = importlib.import_module("mercer.gp.averaging")
     plain = averaging.plain_kernels
     monkeypatch.setattr(
-        averaging, "plain_kernels", lambda *given: itertools.islice(plain(*given), 3)
+        averaging, "plain_kernels", lambda *given, **how: itertools.islice(plain(*given, **how), 3)
     )
 
 
