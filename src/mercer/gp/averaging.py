@@ -70,7 +70,7 @@ from mercer.sampling.signals import is_late, part_of_time
 Array = NDArray[np.float64]
 
 AUTO = "auto"
-_MOST_CLIMBS = 3  # of a search, from the highest of its starts
+_MOST_CLIMBS = 4  # of a search, from the highest of its starts
 _MOST_KEPT = 3
 _NAMED = 3  # of those left out; the others are counted
 _LEAST_GAIN = 0.1  # nats, of all held-out rows, that a further kernel adds to their log score
@@ -308,16 +308,13 @@ def _candidate(
         if task.d > MANY_INPUTS and has_input_weights(terms) and len(terms) == 1:
             starts = (*starts, *model.starts)  # from weights that are all alike few become large
         simpler = [each.log_likelihood for each in others if is_simpler(each.terms, terms)]
-        for tolerance in (_FOLD_TOLERANCE, _TOLERANCE)[len(terms) == 1 :]:  # sums are mostly idle
-            maximum = find_maximum(
-                model, starts=starts, most=_MOST_CLIMBS, deadline=deadline, tolerance=tolerance
-            )
-            point = maximum.point
-            likelihood = point.log_density - model.prior.log_density(point.position)
-            starts = (point.position,)
-            is_idle = likelihood < max(simpler, default=-np.inf) + _LEAST_LIKELIER
-            if is_idle:
-                break
+        # Not roughly: on the plateau where a sum begins a climb of small steps seems to have ended.
+        maximum = find_maximum(
+            model, starts=starts, most=_MOST_CLIMBS, deadline=deadline, tolerance=_TOLERANCE
+        )
+        point = maximum.point
+        likelihood = point.log_density - model.prior.log_density(point.position)
+        is_idle = likelihood < max(simpler, default=-np.inf) + _LEAST_LIKELIER
         scores = np.empty(0)
         if not is_idle:
             best = max((each.scores for each in others), key=rank, default=scores)

@@ -88,7 +88,8 @@ def plain_kernels(
     """Kernels of n rows of d inputs, each after those that it begins from are ``found``.
 
     Of a table with a category of so many levels that these have no weight each, isotropic ones.
-    Sums begin also where a term looks at one input alone; not of two classes, which never gained.
+    Sums begin also where the term with one weight is slow, and where the other looks at one input
+    alone: this not of two classes, which never gained.
     """
     singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
     for term in singles:
@@ -100,9 +101,10 @@ def plain_kernels(
         for family in _FAMILIES:
             simple = (isotropic(family),)
             halves = _starts(found, d, simple, _halves, (family,))
+            slow = _starts(found, d, simple, _slow_halves, (family,))
             kernel = kernel_named(f"{simple[0]} + {family}")
             alone = [starts_of_one(kernel, d, each) for each in halves if not is_two]
-            yield (*simple, family), [*halves, *chain.from_iterable(alone)]
+            yield (*simple, family), [*halves, *slow, *chain.from_iterable(alone)]
         singles += _FAMILIES
     for term in singles:
         yield (term, _LINEAR), _starts(found, d, (term,), _with_linear)
@@ -215,6 +217,12 @@ def _halves(parts: Parts, others: Parts | None, d: int) -> Parts:
     for part in halved:
         part[:, 0] -= np.log(2.0)
     return halved
+
+
+def _slow_halves(parts: Parts, others: Parts | None, d: int) -> Parts:
+    slow, own = _halves(parts, others, d)
+    slow[:, 1] -= 3.0
+    return [slow, own]
 
 
 def _with_linear(parts: Parts, _: Parts | None, d: int) -> Parts:

@@ -424,6 +424,16 @@ def test_terms_of_a_sum_find_their_own_part(seed: int, monkeypatch: pytest.Monke
     assert find_maximum(model).point.log_density > best - 5.0  # of a kernel that is named
 
 
+def test_a_sum_leaves_the_plateau_where_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow function of all inputs beside a linear one tells the shells apart in 150 rows."""
+    X, y = two_shells(150)
+    task = task_of(GPClassifier(inference="map", random_state=0), X, y, monkeypatch)
+    found = {each.name: each.log_likelihood for each in compare_kernels(task, np.arange(150), 0)}
+    best = max(found[name] for name in ("rbf", "matern52", "isotropic(rbf)"))
+    assert found["isotropic(rbf) + rbf"] > best + 8.0
+    assert found["isotropic(matern52) + matern52"] > best + 8.0
+
+
 @pytest.mark.usefixtures("several")
 def test_a_checkpoint_holds_the_chains_of_all_kernels(tmp_path: Path) -> None:
     X, y = two_shells(40, 3)
