@@ -49,6 +49,7 @@ from mercer.gp.fitting import FittedGP
 from mercer.gp.hyperparameters import (
     LARGEST_LOG,
     MANY_INPUTS,
+    MOST_CLIMBS,
     NO_EVIDENCE,
     SEARCHING,
     HyperparameterTarget,
@@ -70,7 +71,7 @@ from mercer.sampling.signals import is_late, part_of_time
 Array = NDArray[np.float64]
 
 AUTO = "auto"
-_MOST_CLIMBS = 4  # of a search, from the highest of its starts
+_MOST_CLIMBS = 4  # of the search for a sum, from the highest of its starts
 _MOST_KEPT = 3
 _NAMED = 3  # of those left out; the others are counted
 _LEAST_GAIN = 0.1  # nats, of all held-out rows, that a further kernel adds to their log score
@@ -311,8 +312,9 @@ def _candidate(
             starts = (*starts, *model.starts)  # from weights that are all alike few become large
         simpler = [each.log_likelihood for each in others if is_simpler(each.terms, terms)]
         # Not roughly: on the plateau where a sum begins a climb of small steps seems to have ended.
+        most = MOST_CLIMBS if len(terms) == 1 else _MOST_CLIMBS
         maximum = find_maximum(
-            model, starts=starts, most=_MOST_CLIMBS, deadline=deadline, tolerance=_TOLERANCE
+            model, starts=starts, most=most, deadline=deadline, tolerance=_TOLERANCE
         )
         point = maximum.point
         likelihood = point.log_density - model.prior.log_density(point.position)

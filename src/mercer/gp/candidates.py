@@ -89,7 +89,7 @@ def plain_kernels(
 
     Of a table with a category of so many levels that these have no weight each, isotropic ones.
     Sums begin also where the term with one weight is slow, and where the other looks at one input
-    alone: this not of two classes, which never gained.
+    alone: this not of many inputs, nor of two classes, which never gained.
     """
     singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
     for term in singles:

@@ -357,13 +357,13 @@ def starts_of_one(kernel: Kernel, n_inputs: int, start: Array) -> list[Array]:
 
     Where terms begin alike a climb gives to one what is the other's. ``start`` holds the parameters
     of the other terms, those of each of several classes, and what comes after them. There is none
-    for a kernel without such a term.
+    for a kernel without such a term, or with many inputs: those are for `starts_of_few`.
     """
     weights = [each for each in each_parameter(kernel, n_inputs) if each[0].kind == "weight"]
     p, found = kernel.n_parameters(n_inputs), list[Array]()
     for _, place in weights if 1 < len(weights) <= _MOST_TERMS else ():
         own = np.arange(place.start, place.stop)
-        for j in own if len(own) > 1 else ():
+        for j in own if 1 < len(own) <= MANY_INPUTS else ():
             found.append(start.copy())
             of_each = found[-1][: len(start) // p * p].reshape(-1, p)
             of_each[:, own], of_each[:, j] = _IDLE, _ALONE
@@ -494,6 +494,7 @@ def no_density(theta: Array, extra: Mapping[str, Array]) -> Point:
 # Share of the time allowed that the search and the Hessian may take.
 SEARCHING = 0.5
 _TOLERANCE = 1e-9
+MOST_CLIMBS = 8  # of a search, from the highest of its starts
 _ROUGHLY = 1e-4  # of searches from several starts, before the best goes on
 _NEARBY = 1.0  # in log parameters: modes are sought from the last one
 _HESSIAN_STEP = 0.01  # of log parameters: to a few thousandths, gradients being known to 1e-7
@@ -534,13 +535,13 @@ def find_maximum(
     deadline: float | None = None,
     starts: Sequence[Array] = (),
     tolerance: float = _TOLERANCE,
-    most: int = 8,
+    most: int = MOST_CLIMBS,
 ) -> Maximum:
     """Find the highest of the maxima next to the starts, and its Gaussian if wanted.
 
-    The starts are the model's, unless others are given; of more than ``most`` the highest
-    ones are climbed from. ``tolerance`` is that of the log density,
-    relative to its size. After ``deadline``, in seconds of `time.monotonic`, the search under way
+    The starts are the model's, unless others are given; of more than ``most`` the highest are
+    climbed from, as far as time allows to tell. ``tolerance`` is that of the log density, relative
+    to its size. After ``deadline``, in seconds of `time.monotonic`, the search under way
     ends with its step, no other is begun where one has found a finite evidence, and the Hessian is
     given up. A `NumericalError` if the evidence can be computed at none of the places where they
     end.
@@ -548,8 +549,10 @@ def find_maximum(
     found: list[tuple[Point, bool]] = []
     starts = starts or model.starts
     if len(starts) > most:
-        heights = [model.evaluate(start).log_density for start in starts]
-        starts = [starts[k] for k in np.argsort(heights)[: -most - 1 : -1]]
+        depths = [
+            np.inf if is_late(deadline) else -model.evaluate(start).log_density for start in starts
+        ]
+        starts = [starts[k] for k in np.argsort(depths, kind="stable")[:most]]
     rough = max(tolerance, _ROUGHLY) if len(starts) > 1 else tolerance
     for start in starts:
         is_any = any(np.isfinite(end.log_density) for end, _ in found)
