@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -109,7 +110,7 @@ class Kernel(ABC):
 
     def n_parameters(self, n_inputs: int) -> int:
         """Length p of theta for inputs with ``n_inputs`` columns."""
-        return sum(parameter.size(n_inputs) for parameter in self.parameters())
+        return _n_parameters(self, n_inputs)
 
     def alike(self, n_inputs: int) -> list[list[NDArray[np.int64]]]:
         """Groups of parts of theta, by their places, that can change places: C stays as it is."""
@@ -152,6 +153,11 @@ class Kernel(ABC):
 
     def __mul__(self, other: Kernel) -> Kernel:
         return Product((self, other)) if isinstance(other, Kernel) else NotImplemented
+
+
+@lru_cache(maxsize=1024)  # asked for each term of a sum in every evaluation
+def _n_parameters(kernel: Kernel, n_inputs: int) -> int:
+    return sum(parameter.size(n_inputs) for parameter in kernel.parameters())
 
 
 class Stationary(Kernel):
