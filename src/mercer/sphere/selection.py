@@ -115,9 +115,9 @@ def what_is_known(candidates: Sequence[Candidate], compared: Sequence[Compared])
     fold chooses follows from its own rows but for that.
     """
     said, value = np.full((2, len(candidates), 2), np.nan)
-    number = {id(one): k for k, one in enumerate(candidates)}
+    number = {(one.kernel, one.lengthscale, one.nugget): k for k, one in enumerate(candidates)}
     for one in compared:
-        k = number[id(one.candidate)]
+        k = number[one.candidate.kernel, one.candidate.lengthscale, one.candidate.nugget]
         if one.n_rows == compared[0].n_rows:  # others were dropped on some of the rows
             said[k] = one.approximation
         if one.is_final:
