@@ -45,7 +45,7 @@ from mercer.gp.candidates import (
     plain_kernels,
     rank,
 )
-from mercer.gp.fitting import FittedGP
+from mercer.gp.fitting import MOST_PARAMETERS, FittedGP
 from mercer.gp.hyperparameters import (
     LARGEST_LOG,
     MANY_INPUTS,
@@ -72,6 +72,7 @@ Array = NDArray[np.float64]
 
 AUTO = "auto"
 _MOST_CLIMBS = 4  # of the search for a sum, from the highest of its starts
+_MOST_OF_FOLDS = 3  # of the search of a fold
 _MOST_KEPT = 3
 _NAMED = 3  # of those left out; the others are counted
 _LEAST_GAIN = 0.1  # nats, of all held-out rows, that a further kernel adds to their log score
@@ -258,7 +259,7 @@ def compare_kernels(
 
     n_levels = max((len(own) for _, own in categories_of(task.labels, task.sources)), default=0)
     is_two = task.is_classes and len(np.unique(task.y)) == 2
-    for terms, starts in plain_kernels(found, len(rows), d, n_levels, is_two=is_two):
+    for terms, starts in plain_kernels(found, len(task.y), d, n_levels, is_two=is_two):
         search(terms, starts)
     for terms, starts in kernels_of_categories(found, task.labels, task.sources):
         search(terms, starts)
@@ -309,7 +310,8 @@ def _candidate(
     try:
         model = task.model_of(name, rows)
         if task.d > MANY_INPUTS and has_input_weights(terms) and len(terms) == 1:
-            starts = (*starts, *model.starts)  # from weights that are all alike few become large
+            # From weights that are all alike few become large; of hundreds none.
+            starts = (*(() if model.prior.share is not None else starts), *model.starts)
         simpler = [each.log_likelihood for each in others if is_simpler(each.terms, terms)]
         # Not roughly: on the plateau where a sum begins a climb of small steps seems to have ended.
         most = MOST_CLIMBS if len(terms) == 1 else _MOST_CLIMBS
@@ -348,7 +350,9 @@ def _held_out(
             break
         model = task.model_of(name, kept)
         starts = model.starts if has_chosen else (maximum.point.position,)
-        own = find_maximum(model, deadline=deadline, starts=starts, tolerance=_FOLD_TOLERANCE)
+        own = find_maximum(
+            model, deadline=deadline, starts=starts, tolerance=_FOLD_TOLERANCE, most=_MOST_OF_FOLDS
+        )
         scores = np.concatenate([scores, task.score(name, own, kept, out)])
         if not np.isfinite(scores).all():
             raise NumericalError(f"the scores of {name} are not finite")
@@ -479,7 +483,12 @@ def _compare_again(
 
 
 def _curved(task: KernelTask, candidate: Candidate, deadline: float | None) -> Candidate:
-    """Return a candidate with the curvature at its maximum, unless time is over."""
+    """Return a candidate with the curvature at its maximum, unless time is over.
+
+    Not of so many parameters that a fit looks at few of them.
+    """
+    if len(candidate.maximum.point.position) > MOST_PARAMETERS:
+        return candidate
     rows = np.arange(len(task.y))
     maximum = with_curvature(task.model_of(candidate.name, rows), candidate.maximum, deadline)
     return candidate if maximum.covariance is None else replace(candidate, maximum=maximum)

@@ -27,8 +27,9 @@ Search = tuple[Terms, Sequence[Array]]  # what is searched for, and the starts; 
 
 _FAMILIES = ("rbf", "matern52")
 _LINEAR = "linear"
-#: Inputs that have a weight each, whatever the rows; more have it where the table is small.
-MOST_WEIGHTS, _MOST_CELLS = 300, 100_000
+#: Inputs that have a weight each, whatever the rows n; of more d it takes n^2 d for a gradient, of
+#: which so many are worth their time, and fewer where a sum is searched for, too.
+MOST_WEIGHTS, _MOST_PRODUCTS, _MOST_OF_SUMS = 300, 2e8, 3e7
 _MOST_LEVELS = 50  # of a category, that have a weight each like other inputs
 _MOST_TERMS = 8  # of sums with a term for each input or category
 
@@ -87,25 +88,26 @@ def plain_kernels(
 ) -> Iterator[Search]:
     """Kernels of n rows of d inputs, each after those that it begins from are ``found``.
 
-    Of a table with a category of so many levels that these have no weight each, isotropic ones.
+    Of a table with a category of so many levels that these have no weight each, isotropic ones; of
+    a large one of hundreds of inputs no sums with a weight for each, or no weights either.
     Sums begin also where the term with one weight is slow, and where the other looks at one input
     alone: this not of many inputs, nor of two classes, which never gained.
     """
     singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
     for term in singles:
         yield (term,), [each.maximum.point.position for each in found.values()][:1]
-    is_small = d <= MOST_WEIGHTS or d * n <= _MOST_CELLS
-    if d > 1 and is_small and n_levels <= _MOST_LEVELS:
+    cost = n * n * d if d > MOST_WEIGHTS else 0
+    if d > 1 and cost <= _MOST_PRODUCTS and n_levels <= _MOST_LEVELS:
         for family in _FAMILIES:
             yield (family,), _starts(found, d, (isotropic(family),), _one_weight_each)
-        for family in _FAMILIES:
+        for family in _FAMILIES if cost <= _MOST_OF_SUMS else ():
             simple = (isotropic(family),)
             halves = _starts(found, d, simple, _halves, (family,))
             slow = _starts(found, d, simple, _slow_halves, (family,))
             kernel = kernel_named(f"{simple[0]} + {family}")
             alone = [starts_of_one(kernel, d, each) for each in halves if not is_two]
             yield (*simple, family), [*halves, *slow, *chain.from_iterable(alone)]
-        singles += _FAMILIES
+        singles += _FAMILIES if cost <= _MOST_OF_SUMS else ()
     for term in singles:
         yield (term, _LINEAR), _starts(found, d, (term,), _with_linear)
 

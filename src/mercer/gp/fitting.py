@@ -16,11 +16,13 @@ from mercer.gp.gaussian import NoiseOfRows, RegressionPosterior
 from mercer.gp.hyperparameters import (
     NO_EVIDENCE,
     SEARCHING,
+    FewValues,
     HyperparameterTarget,
     Maximum,
     NormalPrior,
     PriorChoice,
     Recorder,
+    few_that_decide,
     find_maximum,
     kernel_prior,
     noise_prior,
@@ -249,11 +251,15 @@ def fit_posterior(
     if maximum is None:
         with one_blas_thread():
             deadline = options.deadline_before_chains(1.0 if is_map else SEARCHING)
-            maximum = find_maximum(model, with_covariance=not is_map, deadline=deadline)
+            is_few = len(model.prior.mean) <= MOST_PARAMETERS
+            is_curved = not is_map and (is_few or not is_importance)
+            maximum = find_maximum(model, with_covariance=is_curved, deadline=deadline)
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     if is_importance:
         return fit.by_importance(maximum)
+    if maximum.covariance is None and len(model.prior.mean) > MOST_PARAMETERS:
+        maximum = fit.curved(maximum)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
     adaptation = HamiltonianAdaptation(options.n_warmup, _ACCEPTANCE[settings.inference])
     if refine is not None:
@@ -280,10 +286,14 @@ _LEARNED = 0.5  # of these are those that a proposal is fitted to, and at least 
 # small beside the Monte Carlo error, and the cost of others is not. So they do with very few, where
 # rows are many: of two or three no bias was seen at 160 and 200 rows.
 _FEW_PARAMETERS, _FEWEST_PARAMETERS = 8, 3
-_MOST_PARAMETERS = 310  # of importance sampling, which is not to be trusted long before
+#: Of importance sampling: of more, those by the law of few, or chains.
+MOST_PARAMETERS = 310
 _FEW_ROWS = 150  # evaluations cost hardly anything
 _ROUND = 100  # evaluations, and at least four a parameter
 _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
+# Evaluations where there are more parameters than this: chains take as long as several times as
+# many, and do not mix better. Of all together so many numbers are kept at most.
+_MANY_PARAMETERS, _MOST_EVALUATIONS, _MOST_NUMBERS = 30, 20_000, 100_000_000
 
 
 _LEAST_MASS, _MOST_OTHERS = 4.0, 2  # of other maxima: log mass below the largest; their number
@@ -320,20 +330,23 @@ class _Fit:
     def by_importance(self, maximum: Maximum) -> FittedGP:
         """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
         n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
-        if n_parameters > _MOST_PARAMETERS:
-            many = f"{n_parameters} hyperparameters are too many for importance sampling"
-            return self.instead(maximum, None, many)
+        if n_parameters > MOST_PARAMETERS:
+            return self._of_many(maximum)
         model, options, fewest, most = self.model, self.options, self._fewest, self._most
         size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
         is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
         is_frozen = n_parameters <= _FEW_PARAMETERS and not is_plain
         learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
+        limit = promising = _MOST_ROUNDS[is_frozen] * size
+        if n_parameters > _MANY_PARAMETERS:
+            most_kept = _MOST_NUMBERS // maximum.point.extra["f"].size
+            limit = max(limit, min(_MOST_EVALUATIONS, most_kept))
 
         def wanted(recorded: Mapping[str, Array], W: Array) -> float:
             predicted = model.predicted(recorded).reshape(len(W), -1)
             spread = np.sqrt(W @ np.square(predicted - W @ predicted)).mean()
-            limit = _MOST if n_rows <= _FEW_ROWS else _FEWEST
-            return float(min(max((self.share * spread / _ACCURACY) ** 2, fewest), limit, most))
+            enough = _MOST if n_rows <= _FEW_ROWS else _FEWEST
+            return float(min(max((self.share * spread / _ACCURACY) ** 2, fewest), enough, most))
 
         covariance = maximum.covariance
         values: Evaluate = model.values(maximum.point, maximum.slopes, self.recorder.rows)
@@ -348,7 +361,7 @@ class _Fit:
         found = importance_sample(
             values,
             proposal,
-            Rounds(learned, is_frozen, size, wanted, _MOST_ROUNDS[is_frozen] * size),
+            Rounds(learned, is_frozen, size, wanted, limit, promising),
             options,
             wide_proposal(model.prior.mean, model.prior.std),
             orders,
@@ -367,6 +380,32 @@ class _Fit:
         evidence = found.log_evidence + model.prior.log_constant  # which a log density lacks
         known = evidence, math.hypot(found.log_evidence_se, error)
         return self._weighted(found, tuple(notes), known)
+
+    def _of_many(self, maximum: Maximum) -> FittedGP:
+        """Draw the parameters of few inputs that decide, by the prior of hundreds; else by chains.
+
+        Of the evidence nothing is said: which inputs decide is no part of it.
+        """
+        p, deadline = len(maximum.point.position), self.options.deadline_before_chains(SEARCHING)
+        with one_blas_thread():
+            found = few_that_decide(self.model, maximum, deadline)
+        if found is None or len(found[0].places) > MOST_PARAMETERS:
+            many = f"{p} hyperparameters are too many for importance sampling"
+            return self.instead(self.curved(maximum), None, many)
+        few, own = found
+        said = (
+            f"{len(few.places)} of {p} hyperparameters are averaged over: by their prior and "
+            "the data the weights of the other inputs are so small that no prediction hangs on them"
+        )
+        of_few = replace(self, recorder=replace(self.recorder, model=few))
+        fitted = of_few.by_importance(replace(own, notes=(*own.notes, said)))
+        return replace(fitted, evidence=None, nearby=None)
+
+    def curved(self, maximum: Maximum) -> Maximum:
+        """Return a maximum with its curvature, or a note that time was over."""
+        with one_blas_thread():
+            deadline = self.options.deadline_before_chains(SEARCHING)
+            return with_curvature(self.model, maximum, deadline)
 
     def by_nearby(self, nearby: NearbyDraws) -> FittedGP | None:
         """Weigh draws of the posterior on nearly the same rows; None if they are worth too little.
@@ -459,6 +498,9 @@ class _Fit:
 
     def _calibrated(self, values: Evaluate, positions: Array) -> tuple[Evaluate, tuple[str, ...]]:
         """Correct the evidence where it is approximate, that of two classes; see `calibrated`."""
+        if isinstance(values, FewValues):
+            whole, said = self._calibrated(values.whole, values.few.all_of(positions))
+            return replace(values, whole=whole), said
         if not isinstance(values, LaplaceValues) or values.model.n_functions > 1:
             return values, ()
         with one_blas_thread():

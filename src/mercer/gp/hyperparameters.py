@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -218,6 +219,18 @@ class NormalPrior:
             prior_odds = np.log(self.share) - np.log1p(-self.share)
         return np.asarray(prior_odds + np.log(self.std / _STD_OF_FEW) + 0.5 * (z**2 - z_few**2))
 
+    def may_be_of_few(self, theta: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether each of theta (p,) has that law, too, and is no small one by its own, (p,)."""
+        if self.share is None:
+            return np.zeros(len(theta), bool)
+        return np.asarray((self.share > 0.0) & (theta > self.mean + self.std))
+
+    def of_few(self, places: NDArray[np.int64]) -> NormalPrior:
+        """Return the prior of some of the parameters, given that the weights are by that law."""
+        is_few = np.zeros(len(places), bool) if self.share is None else self.share[places] > 0.0
+        mean = np.where(is_few, _MEAN_OF_FEW, self.mean[places])
+        return NormalPrior(mean, np.where(is_few, _STD_OF_FEW, self.std[places]))
+
     def tiled(self, times: int) -> NormalPrior:
         """Return the prior of as many kernels: theta (times p,)."""
         share = None if self.share is None else np.tile(self.share, times)
@@ -329,6 +342,8 @@ _FEW_INPUTS = (4, 16)
 def starts_of_few(X: Array, targets: Array, kernel: Kernel, start: Array) -> tuple[Array, ...]:
     """Return starts at which the few inputs that go most with a target have nearly all weight.
 
+    And one at which these and the pair whose product does.
+
     X (n, d); ``targets`` (k, T, n) are T for each of k kernels, whose parameters begin at ``start``
     (p,). A start has shape (k p,). There is none for a kernel without weights of many inputs.
     """
@@ -338,12 +353,16 @@ def starts_of_few(X: Array, targets: Array, kernel: Kernel, start: Array) -> tup
     if not weights:
         return ()
     related = np.array([_relation(X, own) for own in targets])
-    found = [np.tile(start, (len(targets), 1)) for _ in _FEW_INPUTS]
+    with_pair = related.copy()
+    for own, each in zip(targets, with_pair, strict=True):
+        each[_best_pair(X, own, each)] = np.inf
+    kinds = [*((related, most) for most in _FEW_INPUTS), (with_pair, _FEW_INPUTS[0] + 2)]
+    found = [np.tile(start, (len(targets), 1)) for _ in kinds]
     for parameter, place in weights:
         groups = parameter.inputs or [(j,) for j in range(d)]
-        of_each = np.column_stack([related[:, list(own)].max(axis=1) for own in groups])
-        order = np.argsort(-of_each, axis=1, kind="stable")
-        for theta, most in zip(found, _FEW_INPUTS, strict=True):
+        for theta, (relation, most) in zip(found, kinds, strict=True):
+            of_each = np.column_stack([relation[:, list(own)].max(axis=1) for own in groups])
+            order = np.argsort(-of_each, axis=1, kind="stable")
             np.put_along_axis(theta[:, place], order[:, :most], -1.0 - np.log(most), axis=1)
     return tuple(theta.ravel() for theta in found)
 
@@ -378,6 +397,23 @@ def _relation(X: Array, targets: Array) -> Array:
     length = np.sqrt(np.square(columns).sum(axis=0))
     sizes = np.abs(targets @ columns).max(axis=0) / np.where(length > 0.0, length, 1.0)
     return np.asarray(sizes.reshape(2, -1).max(axis=0))
+
+
+_MOST_PAIRED = 1000  # inputs, those that go most with a target
+
+
+def _best_pair(X: Array, targets: Array, related: Array) -> list[int]:
+    """The two inputs whose product has the largest correlation with a target.
+
+    Neither need go with it alone: of such a pair nothing else tells a search.
+    """
+    chosen = np.argsort(-related, kind="stable")[:_MOST_PAIRED]
+    Z = X[:, chosen] - X[:, chosen].mean(axis=0)
+    squares = np.square(Z)
+    length = np.sqrt(np.maximum(squares.T @ squares - np.square(Z.T @ Z) / len(Z), 1e-12))
+    each = [np.abs((Z * (own - own.mean())[:, np.newaxis]).T @ Z) / length for own in targets]
+    sizes = np.triu(np.max(each, axis=0), 1)
+    return [int(chosen[k]) for k in np.unravel_index(np.argmax(sizes), sizes.shape)]
 
 
 _MOST_ORDERS = 24  # those of four alike terms
@@ -589,6 +625,125 @@ _NO_CURVATURE = (
     "max_seconds left no time for the curvature at the maximum: chains start at the best point, "
     "with the widths of the prior"
 )
+
+
+# Of hundreds of inputs few have a weight by the law of few. Given which, the others' weights are
+# so small that no function hangs on them, and the posterior is one of few parameters.
+
+
+@dataclass(frozen=True)
+class FewParameters:
+    """The posterior of the log parameters at ``places`` (k,) of theta (p,), the others as there.
+
+    Given that the weights among them are by the law of few. It is itself a `HyperparameterTarget`:
+    positions have shape (k,), and draws all p parameters.
+    """
+
+    whole: HyperparameterTarget
+    theta: Array
+    places: NDArray[np.int64]
+
+    @property
+    def X(self) -> Array:  # noqa: N802 - as the attribute of all that have it
+        """Standardised rows, shape (n, d)."""
+        return self.whole.X
+
+    @property
+    def kernel(self) -> Kernel:
+        """Of the functions."""
+        return self.whole.kernel
+
+    @cached_property
+    def prior(self) -> NormalPrior:
+        """Of the log parameters at the places, shape (k,)."""
+        return self.whole.prior.of_few(self.places)
+
+    @property
+    def starts(self) -> tuple[Array, ...]:
+        """Where the parameters are."""
+        return (self.theta[self.places],)
+
+    def all_of(self, positions: Array) -> Array:
+        """Theta (.., p) of positions (.., k)."""
+        theta = np.broadcast_to(self.theta, (*positions.shape[:-1], len(self.theta))).copy()
+        theta[..., self.places] = positions
+        return theta
+
+    def evaluate(self, theta: Array, near: Array | None = None) -> Point:
+        """Log density, gradient and what a draw records, as of the protocol."""
+        everything, prior = self.all_of(theta), self.whole.prior
+        point = self.whole.evaluate(everything, near)
+        gradient = (point.gradient - prior.gradient(everything))[self.places]
+        return replace(
+            point,
+            position=theta,
+            log_density=point.log_density + self.less(everything),
+            gradient=gradient + self.prior.gradient(theta),
+        )
+
+    def less(self, theta: Array) -> float:
+        """By how much the own prior's log density at theta (p,) is above the whole one's."""
+        return self.prior.log_density(theta[self.places]) - self.whole.prior.log_density(theta)
+
+    def values(self, point: Point, slopes: Array | None, rows: NDArray[np.int64]) -> FewValues:
+        """Return what evaluates the log density alone, in the region around ``point``."""
+        if slopes is not None:
+            own, slopes = slopes, np.zeros((len(self.theta), *slopes.shape[1:]))
+            slopes[self.places] = own
+        whole = replace(point, position=self.all_of(point.position))
+        return FewValues(self, self.whole.values(whole, slopes, rows))
+
+    def parameters(self, positions: Array) -> dict[str, Array]:
+        """Split positions (.., k) into all named log parameters."""
+        return self.whole.parameters(self.all_of(positions))
+
+    def predicted(self, draws: Mapping[str, Array]) -> Array:
+        """Return what each draw predicts at training rows."""
+        return self.whole.predicted(draws)
+
+    def recorded(self, point: Point, rows: NDArray[np.int64]) -> Mapping[str, Array]:
+        """Return all that a draw keeps."""
+        return self.whole.recorded(replace(point, position=self.all_of(point.position)), rows)
+
+
+@dataclass(frozen=True)
+class FewValues:
+    """Values of the log density by ``whole`` where few of the parameters move."""
+
+    few: FewParameters
+    whole: Callable[[Array], tuple[float, Mapping[str, Array]]]
+
+    def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
+        """Return the log density, and what a draw records, at positions (k,)."""
+        everything = self.few.all_of(theta)
+        log_density, recorded = self.whole(everything)
+        return log_density + self.few.less(everything), recorded
+
+
+def few_that_decide(
+    model: HyperparameterTarget, maximum: Maximum, deadline: float | None = None
+) -> tuple[FewParameters, Maximum] | None:
+    """Keep the parameters that are no weights, and weights that may be by the law of few.
+
+    They are at the highest maximum, or at another that is not far below. The highest over them
+    comes with its curvature. None without that law.
+    """
+    if model.prior.share is None:
+        return None
+    point = maximum.point
+    ends = [
+        each for each in (point, *maximum.others) if each.log_density > point.log_density - _FAR
+    ]
+    is_kept = model.prior.share == 0.0
+    for each in ends:
+        is_kept |= model.prior.may_be_of_few(each.position)
+    few = FewParameters(model, point.position, np.flatnonzero(is_kept))
+    starts = tuple(each.position[is_kept] for each in ends)
+    own = find_maximum(few, with_covariance=True, deadline=deadline, starts=starts)
+    return few, replace(own, notes=(*maximum.notes, *own.notes))
+
+
+_FAR = 10.0  # nats
 
 
 def _search(

@@ -56,6 +56,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -120,11 +121,24 @@ class SplitT:
     def log_density(self, positions: Array) -> Array:
         """Log density at positions (n, p), shape (n,)."""
         p, df = len(self.centre), self.df
-        z = np.linalg.solve(self.root.T, (positions - self.centre).T).T
+        z = self.along_axes(positions)
         square = np.square(z / np.where(z > 0.0, self.above, self.below)).sum(axis=1)
+        return np.asarray(self._log_constant - 0.5 * (df + p) * np.log1p(square / df))
+
+    def along_axes(self, positions: Array) -> Array:
+        """Coordinates of positions (n, p) along the axes, from the centre."""
+        return np.asarray((positions - self.centre) @ self._inverse)
+
+    @functools.cached_property
+    def _inverse(self) -> Array:
+        return np.asarray(np.linalg.inv(self.root))
+
+    @functools.cached_property
+    def _log_constant(self) -> float:
+        p, df = len(self.centre), self.df
         log_scale = np.linalg.slogdet(self.root)[1] + np.log(0.5 * (self.below + self.above)).sum()
         constant = gammaln(0.5 * (df + p)) - gammaln(0.5 * df) - 0.5 * p * math.log(df * math.pi)
-        return np.asarray(constant - log_scale - 0.5 * (df + p) * np.log1p(square / df))
+        return float(constant - log_scale)
 
 
 @dataclass(frozen=True)
@@ -165,12 +179,11 @@ class Defended:
 Proposal = SplitT | Defended
 
 _FIRST_SCALE = math.sqrt(1.2)  # the first proposal is wider than the curvature says
-_MOST_DF = 40.0  # many degrees of freedom where there are many parameters: see `_degrees`
 
 
 def _degrees(p: int) -> float:
     """Degrees of freedom: the radius of a t spreads by 1/sqrt(2 df), of a normal by 1/sqrt(2 p)."""
-    return min(max(7.0, float(p if p < 20 else 40)), _MOST_DF)
+    return max(7.0, float(p if p < 20 else max(p, 40)))
 
 
 def first_proposal(mean: Array, covariance: Array) -> SplitT:
@@ -196,8 +209,7 @@ def fit_proposal(first: SplitT, positions: Array, log_weights: Array) -> SplitT:
     """
     p = positions.shape[1]
     W = _tempered(log_weights, p)
-    z = np.asarray(np.linalg.solve(first.root.T, (positions - first.centre).T).T, dtype=np.float64)
-    centre, below, above = _two_piece_normals(z, W)
+    centre, below, above = _two_piece_normals(first.along_axes(positions), W)
     shifted = first.centre + centre @ first.root
     wider = math.sqrt(1.0 + 1.0 / p)
     return SplitT(shifted, first.root, wider * below, wider * above, first.df)
@@ -246,7 +258,7 @@ def _two_piece_normals(z: Array, W: Array) -> tuple[Array, Array, Array]:
 
 
 def weigh(
-    log_density: Array, positions: Array, proposals: Sequence[Proposal], counts: list[int]
+    log_density: Array, positions: Array, proposals: Sequence[Proposal | _Known], counts: list[int]
 ) -> Array:
     """Log weights of positions (N, p), of which ``counts`` came from each of the proposals."""
     total = sum(counts)
@@ -255,6 +267,19 @@ def weigh(
         for proposal, count in zip(proposals, counts, strict=True)
     ]
     return np.asarray(log_density - logsumexp(np.stack(parts), axis=0))
+
+
+class _Known:
+    """A proposal that computes its density at each of a growing number of positions once."""
+
+    def __init__(self, proposal: Proposal) -> None:
+        self._proposal, self._known = proposal, np.empty(0)
+
+    def log_density(self, positions: Array) -> Array:
+        """Log density at positions (n, p), which begin with those of the last call."""
+        new = self._proposal.log_density(positions[len(self._known) :])
+        self._known = np.concatenate([self._known, new])
+        return self._known
 
 
 def expected_share(log_weights: Array, log_ratios: Array) -> float:
@@ -369,6 +394,8 @@ class Rounds:
         Evaluations of a round of learning; at most in all.
     wanted : callable
         How many effective draws step 4 should give, from what was recorded and normalised weights.
+    promising : int
+        After so many evaluations only what is worth a quarter of ``learned`` goes on.
     """
 
     learned: float
@@ -376,6 +403,14 @@ class Rounds:
     size: int
     wanted: Callable[[Mapping[str, Array], Array], float]
     most: int
+    promising: int = sys.maxsize
+
+    def are_hopeless(self, sizes: list[float], n_evaluations: int, n_before: int) -> bool:
+        """Whether rounds of these effective sizes, ``n_before`` of a mixture, end in too few."""
+        last = max(sizes[-_HOPELESS_LAST:])
+        if n_evaluations >= self.promising and last < _FEWEST * self.learned:
+            return True
+        return last < _HOPELESS_SIZE and len(sizes) >= n_before + _HOPELESS_ROUNDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,6 +439,7 @@ _HOPELESS_ROUNDS, _HOPELESS_SIZE, _HOPELESS_LAST = 16, 10.0, 3
 _CLIMB_ROUNDS = 3  # so many rounds of that few call for a climb
 # Of a part of a mixture: its share, and effective draws for each parameter that it is fitted to.
 _LEAST_SHARE, _OWNED = 0.1, 2.0
+_GROWTH = 8  # of many positions a round adds this part, so that fits do not take all the time
 _CHUNK = 25  # evaluations of one process between two looks at the clock
 # Seconds of evaluations that are left in a round for which processes are started, which takes two.
 _WORTH_PROCESSES, _FIRST_CHUNK = 4.0, 5
@@ -515,13 +551,14 @@ def importance_sample(
 
     mixture = _Mixture([start, *others], wide, _SHARES[rounds.is_frozen], orders, climb)
     proposals, counts, sizes = [mixture.proposal], list[int](), list[float]()
-    n_next, wanted, is_last = rounds.size, rounds.learned, False
+    known, n_next, wanted, is_last = list[_Known](), rounds.size, rounds.learned, False
     while True:
         rng = stream(options.entropy, "importance", len(counts))
         n_done = work.extend(proposals[-1].draw(rng, n_next))
         counts += [n_done] if n_done else []
         log_density, positions = work.log_density, work.positions
-        log_weights = weigh(log_density, positions, proposals[: len(counts)], counts)
+        known += map(_Known, proposals[len(known) : len(counts)])
+        log_weights = weigh(log_density, positions, known, counts)
         if not np.isfinite(log_weights).any():
             return None
         n_left = rounds.most - len(positions)
@@ -532,13 +569,12 @@ def importance_sample(
                 break
         sizes.append(effective_sample_size(log_weights))
         is_learned = sizes[-1] >= rounds.learned and is_trusted(log_weights)
-        is_few = max(sizes[-_HOPELESS_LAST:]) < _HOPELESS_SIZE
-        is_hopeless = is_few and len(sizes) >= mixture.n_rounds + _HOPELESS_ROUNDS
+        is_hopeless = rounds.are_hopeless(sizes, len(positions), mixture.n_rounds)
         if work.is_late or n_left <= 0 or is_hopeless or (is_learned and not rounds.is_frozen):
             break
         proposals.append(mixture.learned(positions, log_weights, sizes))
         is_last = rounds.is_frozen and (is_last or is_learned or 2 * n_left < rounds.most)
-        n_next = min(rounds.size, n_left)
+        n_next = min(max(rounds.size, len(positions) // _GROWTH), n_left)
         if is_last:
             wanted = rounds.wanted(work.recorded, np.exp(log_weights - logsumexp(log_weights)))
             ratios = log_density - proposals[-1].log_density(positions)

@@ -379,19 +379,48 @@ def test_inputs_chosen_by_all_rows_are_not_scored_by_some_of_them() -> None:
 def test_a_large_table_of_hundreds_of_inputs_has_one_weight_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mercer.gp.candidates._MOST_CELLS", 5000)
+    monkeypatch.setattr("mercer.gp.candidates._MOST_PRODUCTS", 1e5)
     X, y = three_of(24, 301)
     model = GPClassifier(inference="map", random_state=0).fit(X, y)
     assert all("isotropic" in kernel for kernel in model.kernel_weights_)
     assert "a weight for each of 301 inputs" in " ".join(model.notes_)
 
 
-def test_hundreds_of_weights_are_drawn_by_chains() -> None:
+def test_of_hundreds_of_weights_those_of_few_are_drawn() -> None:
+    X, y = three_of(60, 310)
+    model = GPRegressor(kernel="rbf", **SHORT).fit(X, X[:, :3].sum(axis=1) + 0.01 * y)
+    assert "of 312 hyperparameters are averaged over" in " ".join(model.notes_)
+    spread = np.log(model.relevance_).std(axis=0)
+    assert (spread[:3] > 0.01).all()
+    assert (spread < 1e-9).sum() > 290
+    assert model.log_evidence_ is None
+    assert np.abs(model.predict(X[:5]) - X[:5, :3].sum(axis=1)).max() < 1.0
+
+
+def test_several_classes_of_hundreds_of_inputs() -> None:
+    X, _ = three_of(60, 305)
+    labels = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = GPClassifier(kernel="rbf", **SHORT).fit(X, labels)
+    assert "of 918 hyperparameters are averaged over" in " ".join(model.notes_)
+    assert (model.predict(X) == labels).mean() > 0.9
+
+
+def test_hundreds_of_weights_by_a_prior_of_ones_own_are_drawn_by_chains() -> None:
     X, y = three_of(24, 310)
     with pytest.warns(MercerWarning):  # of few draws
-        model = GPRegressor(kernel="rbf", **SHORT).fit(X, y + X[:, 0])
+        model = GPRegressor(kernel="rbf", prior={"weight": (-9.0, 2.0)}, **SHORT).fit(
+            X, y + X[:, 0]
+        )
     assert "312 hyperparameters are too many for importance" in " ".join(model.notes_)
     assert model.posterior_.n_chains == 2
+
+
+def test_a_pair_that_only_its_product_tells_of_is_found() -> None:
+    """Neither input goes with the label alone; the mutant begins where those lie that do."""
+    X = np.random.default_rng(0).standard_normal((700, 100))
+    y = (X[:, 0] * X[:, 1] > 0.0).astype(int)
+    model = GPClassifier(kernel="rbf", inference="map", random_state=0).fit(X[:100], y[:100])
+    assert log_score(y[100:], model.predict_proba(X[100:])) < 0.45
 
 
 def test_one_input_has_no_isotropic_kernel() -> None:

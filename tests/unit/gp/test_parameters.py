@@ -8,9 +8,12 @@ from scipy import stats
 
 from mercer.errors import UsageError
 from mercer.gp.hyperparameters import (
+    FewParameters,
+    Maximum,
     check_prior,
     class_parameters,
     class_thetas,
+    few_that_decide,
     input_weights,
     kernel_prior,
     named_parameters,
@@ -24,7 +27,9 @@ from mercer.gp.hyperparameters import (
     stacked_parameters,
     starts_of_few,
 )
+from mercer.gp.laplace import HyperparameterPosterior
 from mercer.kernels.names import kernel_named
+from mercer.kernels.stationary import SquaredExponentialARD
 
 KERNELS = [
     "rbf", "linear", "isotropic(rbf)", "rbf + periodic*matern32", "spectral_mixture(2)",
@@ -154,12 +159,13 @@ def test_searches_of_many_inputs_begin_where_few_decide() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 40))
     X[:, 5] = 1.0  # goes with nothing
-    targets = np.array([[X[:, 7] + 0.1 * X[:, 3]], [X[:, 9] ** 2]])
+    targets = np.array([[X[:, 7] + 0.1 * X[:, 3]], [X[:, 9] ** 2 + X[:, 20] * X[:, 30]]])
     kernel = kernel_named("isotropic(rbf) + rbf")
     start = prior_start(40, kernel, kernel_prior(40, "wide", kernel))
-    few, more = starts_of_few(X, targets, kernel, start)
-    assert few.shape == more.shape == (2 * len(start),)
-    for theta, most in ((few, 4), (more, 16)):
+    few, more, pair = starts_of_few(X, targets, kernel, start)
+    assert few.shape == more.shape == pair.shape == (2 * len(start),)
+    assert (pair.reshape(2, -1)[1] != start)[[3 + 20, 3 + 30]].all()
+    for theta, most in ((few, 4), (more, 16), (pair, 6)):
         for own, decides in zip(theta.reshape(2, -1), (7, 9), strict=True):
             has_weight = own != start
             assert not has_weight[:3].any()
@@ -214,3 +220,59 @@ def test_it_is_that_of_each_kernel_and_not_of_the_noise() -> None:
 def test_few_are_expected_of_more_than_300_unless_weights_are_given(d, choice, has_few) -> None:
     assert (kernel_prior(d, choice).share is not None) == has_few
     assert kernel_prior(d, choice, kernel_named("isotropic(rbf)")).share is None
+
+
+def test_few_parameters_have_the_density_of_all_given_that_they_are_of_few() -> None:
+    """Values, gradients and what draws keep; the mutant leaves the prior as that of all."""
+    rng = np.random.default_rng(0)
+    X, kernel = rng.standard_normal((12, D)), SquaredExponentialARD()
+    y = (X[:, 0] > 0.0).astype(float)
+    model = HyperparameterPosterior(X, y, kernel, kernel_prior(D, "wide", kernel))
+    theta = model.prior.mean.copy()
+    theta[[1, 5]] = -1.0, -2.0  # inputs 0 and 4
+    assert model.prior.may_be_of_few(theta).nonzero()[0].tolist() == [1, 5]
+    few = FewParameters(model, theta, np.array([0, 1, 5]))
+    law = stats.norm([1.0, FEW.mean(), FEW.mean()], [3.0, FEW.std(), FEW.std()])
+
+    def expected(z: np.ndarray) -> float:
+        whole = few.all_of(z)
+        log_evidence = model.evaluate(whole).log_density - model.prior.log_density(whole)
+        return float(log_evidence + law.logpdf(z).sum() - few.prior.log_constant)
+
+    at = np.array([0.5, -1.3, -1.7])
+    point = few.evaluate(at)
+    assert point.log_density == pytest.approx(expected(at), abs=1e-9)
+    for k, step in enumerate(1e-5 * np.eye(3)):
+        slope = (expected(at + step) - expected(at - step)) / 2e-5
+        assert point.gradient[k] == pytest.approx(slope, abs=1e-5)
+    value, recorded = few.values(point, np.zeros((3, 12)), np.arange(2))(at + 0.1)
+    assert value == pytest.approx(expected(at + 0.1), abs=1e-3)
+    assert recorded["latent"].shape == (2,)
+    weights = few.parameters(np.array([at, at + 1.0]))["log_weight"]
+    np.testing.assert_array_equal(weights[:, 0], [at[1], at[1] + 1.0])
+    np.testing.assert_array_equal(weights[:, 1], theta[2])
+    assert (
+        few_that_decide(
+            HyperparameterPosterior(X, y, kernel, kernel_prior(D, "paper", kernel)),
+            Maximum(point, None, True),
+        )
+        is None
+    )
+
+
+def test_those_that_decide_are_kept_of_every_maximum_that_counts() -> None:
+    rng = np.random.default_rng(1)
+    X, kernel = rng.standard_normal((40, D)), SquaredExponentialARD()
+    y = (X[:, 0] + X[:, 3] > 0.0).astype(float)
+    model = HyperparameterPosterior(X, y, kernel, kernel_prior(D, "wide", kernel))
+    theta, other = model.prior.mean.copy(), model.prior.mean.copy()
+    theta[[1, 4]] = other[7] = -1.0
+    found = few_that_decide(
+        model, Maximum(model.evaluate(theta), None, True, others=(model.evaluate(other),))
+    )
+    assert found is not None
+    few, maximum = found
+    is_near = model.evaluate(other).log_density > model.evaluate(theta).log_density - 10.0
+    assert few.places.tolist() == [0, 1, 4, *([7] if is_near else [])]
+    assert maximum.covariance is not None
+    assert maximum.covariance.shape == (len(few.places),) * 2
