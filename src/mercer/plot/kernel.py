@@ -26,6 +26,7 @@ from mercer.plot.style import (
     note,
     plain,
 )
+from mercer.posterior.draws import are_drawn
 from mercer.spectral.prediction import input_scales
 
 __all__ = ["learned_kernel", "position", "relevance", "spectral_density"]
@@ -251,7 +252,8 @@ def relevance(
     Returns
     -------
     Axes
-        The axes; of more than 30 inputs the 30 with the greatest median.
+        The axes; of more than 30 inputs the 30 with the greatest median, and no weight that was
+        not drawn, as of hundreds of inputs only those of few are.
 
     Raises
     ------
@@ -263,7 +265,8 @@ def relevance(
         raise UsageError(f"weights of shape {W.shape} do not fit {len(names)} names of inputs")
     if not (np.isfinite(W).all() and (W > 0).all()):
         raise UsageError("weights must be positive and finite")
-    order = np.argsort(-np.median(W, axis=0), kind="stable")[:_MOST_RELEVANT_INPUTS]
+    order = np.argsort(-np.median(W, axis=0), kind="stable")
+    order = order[are_drawn(W)[order]][:_MOST_RELEVANT_INPUTS]
     ax = new_axes(ax, 6.2, 1.2 + 0.38 * len(order), grid="x")
     q05, q25, q50, q75, q95 = np.quantile(W[:, order], [0.05, 0.25, 0.5, 0.75, 0.95], axis=0)
     rows = np.arange(len(order))
@@ -282,8 +285,7 @@ def relevance(
         ax.axvspan(*prior_interval, color=PALETTE["band"], alpha=0.55, linewidth=0, zorder=0)
         note(ax, "grey: 90 % of the prior")
     _label_powers(ax)
-    is_part = len(names) > _MOST_RELEVANT_INPUTS
-    of_all = f" — {_MOST_RELEVANT_INPUTS} greatest of {len(names)}" if is_part else ""
+    of_all = f" — {len(order)} greatest of {len(names)}" if len(order) < len(names) else ""
     ax.set_xlabel(f"weight of the input (log scale){of_all}", labelpad=8)
     return ax
 

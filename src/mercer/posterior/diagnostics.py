@@ -540,7 +540,9 @@ def _rows(draws: Draws, segments: tuple[int, ...], level: float) -> tuple[tuple[
         measures[3:] = np.nan
     numbers = np.vstack([mean, sd, sd / np.sqrt(measures[0]), measures[1:]])
     numbers[:, np.isnan(mean)] = np.nan  # draws that are not finite
-    return tuple((name, *map(finite_or_none, numbers[:, j])) for j, name in enumerate(names))
+    is_few = weights is None or len(names) <= 300  # of more, those that were not drawn say nothing
+    is_shown = np.logical_or(is_few, sd > 1e-9 * np.abs(mean))
+    return tuple((names[j], *map(finite_or_none, numbers[:, j])) for j in np.flatnonzero(is_shown))
 
 
 def _most_telling(by_part: FloatArray) -> FloatArray:

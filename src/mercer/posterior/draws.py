@@ -483,3 +483,9 @@ def _import_arviz() -> ModuleType:
         raise ImportError(f"to_arviz() needs ArviZ; {INSTALL.format('arviz')}") from error
     module: ModuleType = arviz
     return module
+
+
+def are_drawn(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which columns of positive draws (n_total, d) vary from draw to draw; all where none does."""
+    found = np.asarray(values.max(axis=0) > 1.01 * values.min(axis=0))
+    return found if found.any() else ~found

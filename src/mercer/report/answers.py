@@ -237,10 +237,13 @@ def _number_rows(
 # What decides.
 
 
+_LEAST_DECIDING = 1e-4  # nats a row
+
+
 def importance_section(found: Importance) -> Section:
     """Build the section of permutation importance."""
     order = found.order
-    is_sure = found.log_score > 2.0 * found.log_score_error
+    is_sure = found.log_score > np.maximum(2.0 * found.log_score_error, _LEAST_DECIDING)
     sure = [found.names[j] for j in order if is_sure[j]]
     n_inputs = len(found.names)
     rest = n_inputs - len(sure)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from mercer import plot
-from mercer.posterior.draws import Table
+from mercer.posterior.draws import Table, are_drawn
 from mercer.posterior.labels import Audit
 from mercer.report.audit import errors_words, wrong_values
 from mercer.report.section import (
@@ -127,7 +127,9 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
     names = tuple(estimator.feature_labels_)
     prior = estimator.prior_weight_interval_
     is_top = np.bincount(weights.argmax(axis=1), minlength=len(names)) / len(weights)
+    is_drawn = are_drawn(weights)
     order = np.argsort(-np.median(weights, axis=0), kind="stable")
+    order = order[is_drawn[order]]
     first = names[int(is_top.argmax())]
     is_standardised = estimator.get_params()["standardize"] is not False
     unit = "standard deviations of the input" if is_standardised else "units of the input"
@@ -151,8 +153,13 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
             "The grey band is what the prior alone says. Where a bar is about as wide as the band, "
             "the data have said little about that input."
         )
+    if not is_drawn.all():
+        text.append(
+            f"The weights of {count(int((~is_drawn).sum()))} other inputs were not drawn: they are "
+            "so small that no prediction hangs on them. Which inputs decide was taken for known."
+        )
     figure = Figure(
-        svg(plot.relevance, 1.1 + 0.36 * min(len(names), 30), weights, names, prior_interval=prior),
+        svg(plot.relevance, 1.1 + 0.36 * min(len(order), 30), weights, names, prior_interval=prior),
         "Weight of each input (inverse squared lengthscale). Ring: median. Thick bar: half of the "
         "draws. Thin bar: 90 % of them.",
         f"Posterior weights of {len(names)} inputs; the largest median is that of "

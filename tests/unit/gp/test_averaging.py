@@ -30,6 +30,7 @@ from mercer.kernels.names import kernel_named
 from mercer.posterior.container import read_container, write_container
 from mercer.posterior.scores import log_score
 from mercer.report.build import build_report
+from mercer.report.gp import relevance_sections
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.sampler import Point
 
@@ -394,6 +395,13 @@ def test_of_hundreds_of_weights_those_of_few_are_drawn() -> None:
     assert (spread[:3] > 0.01).all()
     assert (spread < 1e-9).sum() > 290
     assert model.log_evidence_ is None
+    shown = [row[0] for row in model.diagnostics_.table.rows]
+    assert "log_weight[x0]" in shown
+    assert "log_weight[x9]" not in shown
+    assert model.plot.relevance().get_xlabel().endswith("3 greatest of 310")
+    (section,) = relevance_sections(model)
+    assert "weights of 307 other inputs were not drawn" in " ".join(section.text)
+    assert {row[0].text for row in section.tables[0].rows} == {"x0", "x1", "x2"}
     assert np.abs(model.predict(X[:5]) - X[:5, :3].sum(axis=1)).max() < 1.0
 
 

@@ -57,6 +57,8 @@ def test_what_decides_is_named_and_what_may_be_chance_is_not():
 
 
 def test_nothing_decides_or_some_inputs_were_not_measured():
+    tiny = importance_section(importance([1e-9, 0.5], [1e-12, 0.1]))
+    assert tiny.text[0].startswith("“in<1>” decides")
     section = importance_section(importance([0.0, 0.01], [0.1, np.inf], n_left_out=7))
     assert section.text[0].startswith("Without any single input")
     assert "7 more were not measured" in section.text[1]
