@@ -337,7 +337,7 @@ class _Fit:
         is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
         is_frozen = n_parameters <= _FEW_PARAMETERS and not is_plain
         learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
-        limit = promising = _MOST_ROUNDS[is_frozen] * size
+        limit = _MOST_ROUNDS[is_frozen] * size
         if n_parameters > _MANY_PARAMETERS:
             most_kept = _MOST_NUMBERS // maximum.point.extra["f"].size
             limit = max(limit, min(_MOST_EVALUATIONS, most_kept))
@@ -361,7 +361,7 @@ class _Fit:
         found = importance_sample(
             values,
             proposal,
-            Rounds(learned, is_frozen, size, wanted, limit, promising),
+            Rounds(learned, is_frozen, size, wanted, limit),
             options,
             wide_proposal(model.prior.mean, model.prior.std),
             orders,

@@ -56,7 +56,6 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -394,8 +393,6 @@ class Rounds:
         Evaluations of a round of learning; at most in all.
     wanted : callable
         How many effective draws step 4 should give, from what was recorded and normalised weights.
-    promising : int
-        After so many evaluations only what is worth a quarter of ``learned`` goes on.
     """
 
     learned: float
@@ -403,14 +400,6 @@ class Rounds:
     size: int
     wanted: Callable[[Mapping[str, Array], Array], float]
     most: int
-    promising: int = sys.maxsize
-
-    def are_hopeless(self, sizes: list[float], n_evaluations: int, n_before: int) -> bool:
-        """Whether rounds of these effective sizes, ``n_before`` of a mixture, end in too few."""
-        last = max(sizes[-_HOPELESS_LAST:])
-        if n_evaluations >= self.promising and last < _FEWEST * self.learned:
-            return True
-        return last < _HOPELESS_SIZE and len(sizes) >= n_before + _HOPELESS_ROUNDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -439,7 +428,6 @@ _HOPELESS_ROUNDS, _HOPELESS_SIZE, _HOPELESS_LAST = 16, 10.0, 3
 _CLIMB_ROUNDS = 3  # so many rounds of that few call for a climb
 # Of a part of a mixture: its share, and effective draws for each parameter that it is fitted to.
 _LEAST_SHARE, _OWNED = 0.1, 2.0
-_GROWTH = 8  # of many positions a round adds this part, so that fits do not take all the time
 _CHUNK = 25  # evaluations of one process between two looks at the clock
 # Seconds of evaluations that are left in a round for which processes are started, which takes two.
 _WORTH_PROCESSES, _FIRST_CHUNK = 4.0, 5
@@ -569,12 +557,13 @@ def importance_sample(
                 break
         sizes.append(effective_sample_size(log_weights))
         is_learned = sizes[-1] >= rounds.learned and is_trusted(log_weights)
-        is_hopeless = rounds.are_hopeless(sizes, len(positions), mixture.n_rounds)
+        is_few = max(sizes[-_HOPELESS_LAST:]) < _HOPELESS_SIZE
+        is_hopeless = is_few and len(sizes) >= mixture.n_rounds + _HOPELESS_ROUNDS
         if work.is_late or n_left <= 0 or is_hopeless or (is_learned and not rounds.is_frozen):
             break
         proposals.append(mixture.learned(positions, log_weights, sizes))
         is_last = rounds.is_frozen and (is_last or is_learned or 2 * n_left < rounds.most)
-        n_next = min(max(rounds.size, len(positions) // _GROWTH), n_left)
+        n_next = min(rounds.size, n_left)
         if is_last:
             wanted = rounds.wanted(work.recorded, np.exp(log_weights - logsumexp(log_weights)))
             ratios = log_density - proposals[-1].log_density(positions)
