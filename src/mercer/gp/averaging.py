@@ -72,7 +72,7 @@ Array = NDArray[np.float64]
 
 AUTO = "auto"
 _MOST_CLIMBS = 4  # of the search for a sum, from the highest of its starts
-_MOST_OF_FOLDS = 3  # of the search of a fold
+_MOST_OF_HUNDREDS = 3  # of the search of a fold, with hundreds of inputs
 _MOST_KEPT = 3
 _NAMED = 3  # of those left out; the others are counted
 _LEAST_GAIN = 0.1  # nats, of all held-out rows, that a further kernel adds to their log score
@@ -350,8 +350,9 @@ def _held_out(
             break
         model = task.model_of(name, kept)
         starts = model.starts if has_chosen else (maximum.point.position,)
+        most = MOST_CLIMBS if model.prior.share is None else _MOST_OF_HUNDREDS
         own = find_maximum(
-            model, deadline=deadline, starts=starts, tolerance=_FOLD_TOLERANCE, most=_MOST_OF_FOLDS
+            model, deadline=deadline, starts=starts, tolerance=_FOLD_TOLERANCE, most=most
         )
         scores = np.concatenate([scores, task.score(name, own, kept, out)])
         if not np.isfinite(scores).all():
