@@ -288,6 +288,7 @@ _LEARNED = 0.5  # of these are those that a proposal is fitted to, and at least 
 _FEW_PARAMETERS, _FEWEST_PARAMETERS = 8, 3
 #: Of importance sampling: of more, those by the law of few, or chains.
 MOST_PARAMETERS = 310
+_MOST_CELLS_OF_CHAINS = 100_000
 _FEW_ROWS = 150  # evaluations cost hardly anything
 _ROUND = 100  # evaluations, and at least four a parameter
 _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
@@ -384,11 +385,13 @@ class _Fit:
     def _of_many(self, maximum: Maximum) -> FittedGP:
         """Draw the parameters of few inputs that decide, by the prior of hundreds; else by chains.
 
-        Of the evidence nothing is said: which inputs decide is no part of it.
+        These also where they take no more than minutes, as they find out which inputs decide. Of
+        the evidence nothing is said otherwise: that is no part of it.
         """
         p, deadline = len(maximum.point.position), self.options.deadline_before_chains(SEARCHING)
+        is_small = self.model.X.size <= _MOST_CELLS_OF_CHAINS
         with one_blas_thread():
-            found = few_that_decide(self.model, maximum, deadline)
+            found = None if is_small else few_that_decide(self.model, maximum, deadline)
         if found is None or len(found[0].places) > MOST_PARAMETERS:
             many = f"{p} hyperparameters are too many for importance sampling"
             return self.instead(self.curved(maximum), None, many)

@@ -387,7 +387,8 @@ def test_a_large_table_of_hundreds_of_inputs_has_one_weight_for_all(
     assert "a weight for each of 301 inputs" in " ".join(model.notes_)
 
 
-def test_of_hundreds_of_weights_those_of_few_are_drawn() -> None:
+def test_of_hundreds_of_weights_those_of_few_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer.gp.fitting._MOST_CELLS_OF_CHAINS", 0)
     X, y = three_of(60, 310)
     model = GPRegressor(kernel="rbf", **SHORT).fit(X, X[:, :3].sum(axis=1) + 0.01 * y)
     assert "of 312 hyperparameters are averaged over" in " ".join(model.notes_)
@@ -405,7 +406,8 @@ def test_of_hundreds_of_weights_those_of_few_are_drawn() -> None:
     assert np.abs(model.predict(X[:5]) - X[:5, :3].sum(axis=1)).max() < 1.0
 
 
-def test_several_classes_of_hundreds_of_inputs() -> None:
+def test_several_classes_of_hundreds_of_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer.gp.fitting._MOST_CELLS_OF_CHAINS", 0)
     X, _ = three_of(60, 305)
     labels = np.digitize(X[:, 0], [-0.5, 0.5])
     model = GPClassifier(kernel="rbf", **SHORT).fit(X, labels)
@@ -413,12 +415,11 @@ def test_several_classes_of_hundreds_of_inputs() -> None:
     assert (model.predict(X) == labels).mean() > 0.9
 
 
-def test_hundreds_of_weights_by_a_prior_of_ones_own_are_drawn_by_chains() -> None:
+@pytest.mark.parametrize("prior", ["wide", {"weight": (-9.0, 2.0)}])
+def test_hundreds_of_weights_of_a_small_table_are_drawn_by_chains(prior: Any) -> None:
     X, y = three_of(24, 310)
     with pytest.warns(MercerWarning):  # of few draws
-        model = GPRegressor(kernel="rbf", prior={"weight": (-9.0, 2.0)}, **SHORT).fit(
-            X, y + X[:, 0]
-        )
+        model = GPRegressor(kernel="rbf", prior=prior, **SHORT).fit(X, y + X[:, 0])
     assert "312 hyperparameters are too many for importance" in " ".join(model.notes_)
     assert model.posterior_.n_chains == 2
 
