@@ -251,8 +251,7 @@ def fit_posterior(
     if maximum is None:
         with one_blas_thread():
             deadline = options.deadline_before_chains(1.0 if is_map else SEARCHING)
-            is_few = len(model.prior.mean) <= MOST_PARAMETERS
-            is_curved = not is_map and (is_few or not is_importance)
+            is_curved = not is_map and len(model.prior.mean) <= MOST_PARAMETERS
             maximum = find_maximum(model, with_covariance=is_curved, deadline=deadline)
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)

@@ -221,13 +221,13 @@ class NormalPrior:
 
     def may_be_of_few(self, theta: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Whether each of theta (p,) has that law, too, and is no small one by its own, (p,)."""
-        if self.share is None:
-            return np.zeros(len(theta), bool)
+        assert self.share is not None
         return np.asarray((self.share > 0.0) & (theta > self.mean + self.std))
 
     def of_few(self, places: NDArray[np.int64]) -> NormalPrior:
         """Return the prior of some of the parameters, given that the weights are by that law."""
-        is_few = np.zeros(len(places), bool) if self.share is None else self.share[places] > 0.0
+        assert self.share is not None
+        is_few = self.share[places] > 0.0
         mean = np.where(is_few, _MEAN_OF_FEW, self.mean[places])
         return NormalPrior(mean, np.where(is_few, _STD_OF_FEW, self.std[places]))
 

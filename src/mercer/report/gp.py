@@ -162,7 +162,7 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
         svg(plot.relevance, 1.1 + 0.36 * min(len(order), 30), weights, names, prior_interval=prior),
         "Weight of each input (inverse squared lengthscale). Ring: median. Thick bar: half of the "
         "draws. Thin bar: 90 % of them.",
-        f"Posterior weights of {len(names)} inputs; the largest median is that of "
+        f"Posterior weights of {len(order)} inputs; the largest median is that of "
         f"{names[order[0]]}, the smallest that of {names[order[-1]]}.",
     )
     low, median, high = np.quantile(weights, [0.05, 0.5, 0.95], axis=0)
