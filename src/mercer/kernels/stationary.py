@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from mercer.errors import UsageError
@@ -227,9 +228,9 @@ class MaternARD(Stationary):
     -----
     w_l is an inverse squared length scale, in units of the input. The first row is subtracted
     before scaling: a common offset costs no digits. Squared distances come from one product of the
-    rows, whose rounding errors are below 1e-8; from differences where a row is over a
-    thousand length scales from the first, and at smoothness 1/2: there a covariance goes with r,
-    the root of the error. Cost O(n m d); memory beyond the result is one block of rows.
+    rows, whose rounding errors are below 1e-8; from differences for a row over a thousand length
+    scales from the first, and at smoothness 1/2: there a covariance goes with r, the root of the
+    error. Cost O(n m d); memory beyond the result is one block of rows.
     """
 
     smoothness: float
@@ -262,25 +263,27 @@ class MaternARD(Stationary):
         1/2 the factor 1/r of rows that almost repeat would lift the errors of `half_scatter`.
         """
         Xs = scaled_rows(theta[1:], X, X)
-        gradient, is_product = np.zeros(len(theta)), self._is_product(Xs)
+        gradient, far = np.zeros(len(theta)), self._far(Xs)
         gradient[0] = np.vdot(A, K)
         for rows in row_blocks(len(Xs), len(Xs)):
+            A[rows] *= self._minus_slope(self._scaled_distances(Xs[rows], Xs))
+        np.fill_diagonal(A, 0.0)  # of no effect
+        for rows in (far[block] for block in row_blocks(len(far), len(Xs))):
             H = A[rows]
-            H *= self._minus_slope(self._scaled_distances(Xs[rows], Xs, is_product=is_product))
-            for k, column in enumerate(() if is_product else Xs.T, start=1):
+            H[:, far] *= 0.5  # those pairs come twice, all others once
+            for k, column in enumerate(Xs.T, start=1):
                 D = column[rows, np.newaxis] - column
                 D *= D
-                gradient[k] -= 0.5 * np.vdot(H, D)
-        if is_product:
-            np.fill_diagonal(A, 0.0)  # of no effect
-            gradient[1:] = -np.exp(theta[1:]) * half_scatter(A, A @ np.ones(len(A)), X)
+                gradient[k] -= np.vdot(H, D)
+        if len(far) < len(Xs):
+            A[far] = A[:, far] = 0.0
+            gradient[1:] -= np.exp(theta[1:]) * half_scatter(A, A @ np.ones(len(A)), X)
         gradient[1:] *= np.exp(theta[0])
         return gradient
 
     def _covariances(self, theta: Array, Xs: Array, Zs: Array, out: Array | None) -> Array:
         """Fill ``out``, or a new array, from rows in units of the length scales."""
-        is_product = self._is_product(Xs) and (Xs is Zs or self._is_product(Zs))
-        K = self._scaled_distances(Xs, Zs, out, is_product=is_product)
+        K = self._scaled_distances(Xs, Zs, out)
         variance = np.exp(theta[0])
         for rows in row_blocks(*K.shape):
             a = K[rows]
@@ -292,26 +295,24 @@ class MaternARD(Stationary):
                 matern_from_distances(a, decay, _SHARE[self.smoothness], variance)
         return K
 
-    def _is_product(self, Xs: Array) -> bool:
-        """Whether distances come from products, of rows in units of the length scales."""
-        return self.smoothness > 0.5 and bool(np.abs(Xs).max(initial=0.0) <= _FAR_ROW)
+    def _far(self, Xs: Array) -> NDArray[np.int64]:
+        """Which rows, in units of the length scales, have distances from differences."""
+        is_far = np.abs(Xs).max(axis=1, initial=0.0) > _FAR_ROW
+        return np.flatnonzero(is_far | (self.smoothness == 0.5))
 
-    def _scaled_distances(
-        self, Xs: Array, Zs: Array, out: Array | None = None, *, is_product: bool
-    ) -> Array:
+    def _scaled_distances(self, Xs: Array, Zs: Array, out: Array | None = None) -> Array:
         """Fill ``out``, or a new array, with a = sqrt(2 nu) r, at most `_FAR`."""
         A = np.empty((len(Xs), len(Zs))) if out is None else out
-        rate = np.sqrt(2.0 * self.smoothness)
-        if is_product:
+        rate, x_far, z_far = np.sqrt(2.0 * self.smoothness), self._far(Xs), self._far(Zs)
+        if len(x_far) < len(Xs) and len(z_far) < len(Zs):
             np.matmul(Xs, Zs.T, out=A)
             x = 0.5 * (A.diagonal() if Xs is Zs else np.einsum("ij,ij->i", Xs, Xs))
             z = x if Xs is Zs else 0.5 * np.einsum("ij,ij->i", Zs, Zs)
             distances_from_products(A, x, z, rate * np.sqrt(2.0), _FAR)
-            return A
-        for rows in row_blocks(*A.shape):
-            block = cdist(Xs[rows], Zs, out=A[rows])
-            block *= rate
-            np.minimum(block, _FAR, out=block)
+        for rows in (x_far[block] for block in row_blocks(len(x_far), len(Zs))):
+            A[rows] = np.minimum(cdist(Xs[rows], Zs) * rate, _FAR)
+        if len(z_far) and len(x_far) < len(Xs):
+            A[:, z_far] = np.minimum(cdist(Xs, Zs[z_far]) * rate, _FAR)
         return A
 
     def _minus_slope(self, a: Array) -> Array:

@@ -65,6 +65,23 @@ def test_gradient_of_rows_that_almost_repeat() -> None:
     np.testing.assert_allclose(seen, 4.0 * exact, rtol=1e-12)
 
 
+@pytest.mark.parametrize("place", [0, 3])
+@each_smoothness
+def test_rows_far_out(nu: float, place: int) -> None:
+    """Pairs near one another far from all others keep their digits; so do all others."""
+    rows = np.insert(X, [place, place, 9], [[6e3, 0.0], [6e3 + 0.5, 0.3], [0.0, -4e7]], axis=0)
+    kernel, A = MaternARD(nu), np.random.default_rng(3).standard_normal((18, 18))
+    K = kernel.gram(THETA, rows)
+    np.testing.assert_allclose(K, scikit_learn(nu, rows, rows), rtol=1e-8)
+    assert K[place, place + 1] > 0.5
+    cross = kernel.cross_gram(THETA, rows[:12], rows)
+    np.testing.assert_allclose(cross, K[:12], rtol=1e-8)
+    slopes, A = kernel.gradient(THETA, rows, K, (A + A.T).copy()), A + A.T
+    for k, step in enumerate(1e-4 * np.eye(3)):
+        ends = [np.vdot(A, kernel.gram(THETA + sign * step, rows)) for sign in (1.0, -1.0)]
+        np.testing.assert_allclose(slopes[k], (ends[0] - ends[1]) / 2e-4, rtol=1e-5)
+
+
 def test_parameters_are_counted() -> None:
     assert MaternARD(0.5).n_parameters(5) == 6
 
