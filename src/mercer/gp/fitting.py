@@ -27,12 +27,7 @@ from mercer.gp.hyperparameters import (
     kernel_prior,
     noise_prior,
     orders_of_alike,
-    paper_start,
     parameter_labels,
-    places_of_weights,
-    prior_start,
-    starts_of_few,
-    starts_of_one,
     with_curvature,
 )
 from mercer.gp.laplace import LaplaceValues
@@ -618,15 +613,12 @@ def _fitted_maximum(maximum: Maximum, recorder: Recorder, labels: Labels) -> Fit
 
 # From standardised data and settings to the draws of a GP regressor.
 
-_NOISE_START, _LITTLE_NOISE = -2.0, -16.0  # that of targets that repeat
 # Of an intercept, in squared standard deviations of the target. The target is centred by the mean
 # of the same rows: to take that mean for known would make intervals of n rows too narrow, by about
 # 1/n of their width (the mean's own error, and the degree of freedom that it costs the variance).
 # As the mean lies within 1 / sqrt(n) of that of the law, 1 is nearly flat, at any n; and a variance
 # that is no larger than the target's own does not blow up predictions far from all rows.
 _INTERCEPT_VARIANCE = 1.0
-# Of all log weights, from one start of a search to the next: length scales down to a fiftieth.
-_SHIFTS = (0.0, 3.0, 5.5, 8.0)
 
 
 @dataclass(frozen=True)
@@ -647,28 +639,13 @@ class RegressionSettings:
         return 0.0 if self.common.prior == "paper" else _INTERCEPT_VARIANCE
 
     def posterior(self, X: Array, y: Array) -> RegressionPosterior:
-        """Return the posterior of the hyperparameters, with its prior and its starts.
-
-        The first start is the paper's; with the wide prior its weights are the prior's means, so
-        that with many inputs rows are not all alone. The others have shorter length scales: from
-        a long one the search takes a fast function for noise. Of a sum each term looks at each
-        input alone once.
-        """
-        d, kernel, prior = X.shape[1], self.common.make_kernel(), self.common.prior_of(X.shape[1])
-        is_paper = self.common.prior == "paper"
-        own = prior_start(d, kernel, prior)
-        start = paper_start(d, kernel) if is_paper else own
-        starts = [start + shift * places_of_weights(kernel, d) for shift in _SHIFTS]
-        starts += [] if is_paper else starts_of_one(kernel, d, own)
-        starts += starts_of_few(X, y[np.newaxis, np.newaxis], kernel, own)
+        """Return the posterior of the hyperparameters, with its prior."""
+        kernel, prior = self.common.make_kernel(), self.common.prior_of(X.shape[1])
         if self.log_noise_variance is None:
-            prior = prior.with_one_more(*noise_prior(d, self.common.prior))
-            starts = [np.append(each, _NOISE_START) for each in starts]
-            if self.noise_of_rows is not None and self.noise_of_rows.n_more > 0.0:
-                starts.append(np.append(starts[1][:-1], _LITTLE_NOISE))
+            prior = prior.with_one_more(*noise_prior(X.shape[1], self.common.prior))
         return RegressionPosterior(
-            X, y, kernel, prior, tuple(starts), self.log_noise_variance, self.intercept_variance,
-            self.noise_of_rows,
+            X, y, kernel, prior, self.common.prior == "paper", self.log_noise_variance,
+            self.intercept_variance, self.noise_of_rows,
         )  # fmt: skip
 
 

@@ -29,7 +29,12 @@ from mercer.gp.hyperparameters import (
     is_within_range,
     named_parameters,
     no_density,
+    paper_start,
+    places_of_weights,
+    prior_start,
     stacked_parameters,
+    starts_of_few,
+    starts_of_one,
 )
 from mercer.gp.loops import evidence_adjoint
 from mercer.kernels.base import Kernel
@@ -139,6 +144,11 @@ class NoiseOfRows:
 # The rounding of a factor of K + s2 I is about 1e-16 n v0, at 5000 rows a thousandth of it.
 NOISE_FLOOR = 1e-9
 
+# Of searches for the maximum. Of all log weights, from one start to the next: length scales down to
+# a fiftieth.
+_SHIFTS = (0.0, 3.0, 5.5, 8.0)
+_NOISE_START, _LITTLE_NOISE = -2.0, -16.0  # that of targets that repeat
+
 
 def whole_noise_variance(signal_variance: Array, log_noise_variance: Array) -> Array:
     """Variance of the noise with its floor: e^t + 1e-9 (1 + v0); arrays of the same shape."""
@@ -149,18 +159,17 @@ def whole_noise_variance(signal_variance: Array, log_noise_variance: Array) -> A
 class RegressionPosterior:
     """log p(theta | y) up to a constant: log parameters of the kernel[, of the noise's variance].
 
-    ``X`` (n, d) and ``y`` (n,) are standardised, the prior is over theta (p,), and searches begin
-    at the ``starts``, the paper's chain at the first. ``log_noise_variance`` is None where it is
-    the last of theta; the ``intercept_variance`` is that of the prior of an intercept, integrated
-    out, 0 for none; ``noise_of_rows`` is there where rows count differently, or their noise
-    differs.
+    ``X`` (n, d) and ``y`` (n,) are standardised, and the prior is over theta (p,).
+    ``log_noise_variance`` is None where it is the last of theta; the ``intercept_variance`` is that
+    of the prior of an intercept, integrated out, 0 for none; ``noise_of_rows`` is there where rows
+    count differently, or their noise differs.
     """
 
     X: Array
     y: Array
     kernel: Kernel
     prior: NormalPrior
-    starts: tuple[Array, ...]
+    is_paper: bool = False
     log_noise_variance: float | None = None
     intercept_variance: float = 0.0
     noise_of_rows: NoiseOfRows | None = None
@@ -170,6 +179,27 @@ class RegressionPosterior:
         wanted = self.kernel.n_parameters(self.X.shape[1]) + (self.log_noise_variance is None)
         if self.prior.mean.shape != (wanted,):
             raise ValueError(f"a prior of {len(self.prior.mean)} parameters for {wanted}")
+
+    @cached_property
+    def starts(self) -> tuple[Array, ...]:
+        """Where searches for the maximum begin.
+
+        The first is the paper's, from which its chain goes; with the wide prior its weights are the
+        prior's means, so that with many inputs rows are not all alone. The others have shorter
+        length scales: from a long one the search takes a fast function for noise. Of a sum each
+        term looks at each input alone once.
+        """
+        d, kernel, rows = self.X.shape[1], self.kernel, self.noise_of_rows
+        own = prior_start(d, kernel, self.prior)
+        start = paper_start(d, kernel) if self.is_paper else own
+        starts = [start + shift * places_of_weights(kernel, d) for shift in _SHIFTS]
+        starts += [] if self.is_paper else starts_of_one(kernel, d, own)
+        starts += starts_of_few(self.X, self.y[np.newaxis, np.newaxis], kernel, own)
+        if self.log_noise_variance is None:
+            starts = [np.append(each, _NOISE_START) for each in starts]
+            if rows is not None and rows.n_more > 0.0:
+                starts.append(np.append(starts[1][:-1], _LITTLE_NOISE))
+        return tuple(starts)
 
     def evaluate(self, theta: Array, near: Array | None = None) -> Point:
         """Log density, gradient and dual coefficients at theta; ``near`` changes nothing.

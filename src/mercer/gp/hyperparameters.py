@@ -299,8 +299,8 @@ def paper_start(n_inputs: int, kernel: Kernel = _ARD) -> Array:
 
 
 def prior_start(n_inputs: int, kernel: Kernel, prior: NormalPrior) -> Array:
-    """0 for log variances and the prior's mean for all others; see `_apart`."""
-    return _start(n_inputs, kernel, prior.mean.copy())
+    """0 for log variances and the prior's mean for all others of the kernel; see `_apart`."""
+    return _start(n_inputs, kernel, prior.mean[: kernel.n_parameters(n_inputs)].copy())
 
 
 def _start(n_inputs: int, kernel: Kernel, start: Array) -> Array:

@@ -1,7 +1,4 @@
-"""Stationary kernels: squared exponential, Matern, rational quadratic, periodic, mixtures.
-
-Squared exponential covariance with one weight per input (automatic relevance determination).
-"""
+"""Stationary kernels: squared exponential, Matern, rational quadratic, periodic, mixtures."""
 
 from __future__ import annotations
 
@@ -268,11 +265,12 @@ class MaternARD(Stationary):
         for rows in row_blocks(len(Xs), len(Xs)):
             A[rows] *= self._minus_slope(self._scaled_distances(Xs[rows], Xs))
         np.fill_diagonal(A, 0.0)  # of no effect
-        for rows in (far[block] for block in row_blocks(len(far), len(Xs))):
-            H = A[rows]
+        for block in row_blocks(len(far), len(Xs)):
+            own = far[block]
+            H = A[own]
             H[:, far] *= 0.5  # those pairs come twice, all others once
             for k, column in enumerate(Xs.T, start=1):
-                D = column[rows, np.newaxis] - column
+                D = column[own, np.newaxis] - column
                 D *= D
                 gradient[k] -= np.vdot(H, D)
         if len(far) < len(Xs):
@@ -309,8 +307,8 @@ class MaternARD(Stationary):
             x = 0.5 * (A.diagonal() if Xs is Zs else np.einsum("ij,ij->i", Xs, Xs))
             z = x if Xs is Zs else 0.5 * np.einsum("ij,ij->i", Zs, Zs)
             distances_from_products(A, x, z, rate * np.sqrt(2.0), _FAR)
-        for rows in (x_far[block] for block in row_blocks(len(x_far), len(Zs))):
-            A[rows] = np.minimum(cdist(Xs[rows], Zs) * rate, _FAR)
+        for block in row_blocks(len(x_far), len(Zs)):
+            A[x_far[block]] = np.minimum(cdist(Xs[x_far[block]], Zs) * rate, _FAR)
         if len(z_far) and len(x_far) < len(Xs):
             A[:, z_far] = np.minimum(cdist(Xs, Zs[z_far]) * rate, _FAR)
         return A

@@ -72,10 +72,8 @@ def test_a_fast_function_is_not_taken_for_noise() -> None:
     model = RegressionSettings(CHAIN, None).posterior(*fast_waves())
     best = find_maximum(model, with_covariance=False).point
     assert best.position[-1] < -2.0
-    from_the_first = type(model)(
-        model.X, model.y, model.kernel, model.prior, model.starts[:1], None
-    )
-    assert find_maximum(from_the_first, with_covariance=False).point.position[-1] > -0.5
+    from_the_first = find_maximum(model, with_covariance=False, starts=model.starts[:1])
+    assert from_the_first.point.position[-1] > -0.5
 
 
 @pytest.mark.parametrize(

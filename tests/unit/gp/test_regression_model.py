@@ -13,7 +13,7 @@ from support.process_fits import process_posterior
 def test_the_prior_must_be_of_all_parameters() -> None:
     base = process_posterior(6, 2)
     with pytest.raises(ValueError, match="4 parameters for 3"):
-        RegressionPosterior(base.X, base.y, base.kernel, base.prior, base.starts, -2.0)
+        RegressionPosterior(base.X, base.y, base.kernel, base.prior, log_noise_variance=-2.0)
 
 
 def test_noise_has_a_floor_that_grows_with_the_function() -> None:
