@@ -24,7 +24,7 @@ from mercer.data.files import nearest, printable, quoted
 from mercer.data.frame import Frame
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
-from mercer.estimation.inspection import Explanation, Inputs, explain_rows
+from mercer.estimation.inspection import Explanation, explain_rows
 from mercer.models import SavedModel
 
 _MOST_SHOWN = 15
@@ -70,7 +70,7 @@ def explain_frame(
     is_named = id_column is not None
     id_column, id_notes = find_id(model, frame.names, id_column, _COLUMNS)
     encoder, estimator = encoder_of(model), model.estimator
-    encoded, inputs = encoder.transform(frame), Inputs.of_encoder(encoder)
+    encoded, inputs = encoder.transform(frame), encoder.inputs
     names = RowNames.of_frame(frame, encoded.rows, id_column)
     by_number = names.without_ids()
     # A column that was not asked for may call rows, but a number is a row's own, as in reports.

@@ -47,7 +47,6 @@ from mercer.estimation.cross_validate import Contender, Result, contender_of, cr
 from mercer.estimation.inspection import (
     Importance,
     Increases,
-    Inputs,
     Inspection,
     Look,
     effects_of,
@@ -125,7 +124,7 @@ def _fit(
     if plan.is_scored_itself or plan.estimator._leaves:
         _say_first(plan, session)
         fitted = fit_final(plan, session)
-    look = None if report is None else _look_of(plan)
+    look = None if report is None else _look_of(plan, fitted)
     scored = _score(plan, session, fitted, look)
     can_tell = bool(np.ptp(plan.table.X, axis=0).any())
     steps = []
@@ -290,25 +289,26 @@ def _validated(
         )
 
 
-def _look_of(plan: Plan) -> Look | None:
+def _look_of(plan: Plan, fitted: Fitted | None) -> Look | None:
     """Decide how the importance of inputs is measured; None where no row is held out."""
     table = plan.table
     n_rows = sum(len(fold.y_test) for fold in plan.split.folds)
     if n_rows < 2:
         return None
     return plan_look(
-        Inputs.of_encoder(table.encoder),
+        table.encoder.inputs,
         table.X,
         table.y,
         n_rows=n_rows,
         n_classes=len(table.classes),
         entropy=plan.seed,
+        model=None if fitted is None or table.targets else fitted.estimator,
     )
 
 
 def _inspect_fit(plan: Plan, fitted: Fitted, importance: Importance | None) -> Inspection:
     """See how inputs act in the model that is saved: those that decide most first."""
-    table, inputs = plan.table, Inputs.of_encoder(plan.table.encoder)
+    table, inputs = plan.table, plan.table.encoder.inputs
     order = list(range(len(inputs)))
     if importance is not None:
         first = [importance.names[j] for j in importance.order]

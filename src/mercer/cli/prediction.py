@@ -19,7 +19,7 @@ from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
 from mercer.errors import DataError, ModelFileError, UsageError
 from mercer.estimation.cross_validate import Result
-from mercer.estimation.inspection import Inputs, Inspection
+from mercer.estimation.inspection import Inspection
 from mercer.estimation.tasks import BLOCK, REGRESSION, Task, task_of
 from mercer.models import SavedModel, read_model
 from mercer.posterior.container import is_container
@@ -292,7 +292,7 @@ def _inspect(model: SavedModel, predictor: Predictor, rows: ScoredRows) -> Inspe
 
     encoder = encoder_of(model)
     facts = table_facts(rows.inputs, encoder, rows.X, rows.y, predictor.classes)
-    inputs = Inputs.of_encoder(encoder)
+    inputs = encoder.inputs
     return inspect_rows(model.estimator, rows.X, rows.y, inputs, rows.names, facts)
 
 

@@ -31,6 +31,7 @@ from mercer.data.frame import (
     Column,
     Frame,
     InputFacts,
+    Inputs,
     Origin,
     TableFacts,
     gap_words,
@@ -45,7 +46,6 @@ from mercer.data.target import Task as AnyTask
 from mercer.data.target import read_target, spelling_notes
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
-from mercer.estimation.inspection import Inputs
 from mercer.estimation.splits import folds, forward_folds, holdout, latest, number_groups
 from mercer.estimation.tasks import TASKS, Task
 from mercer.posterior.evaluation import FEW_ROWS, digits
@@ -679,7 +679,7 @@ def table_facts(
     frame: Frame, encoder: Encoder, X: NDArray[np.float64], y: NDArray[Any], classes: Sequence[Any]
 ) -> TableFacts:
     """Describe rows that were encoded as X (n, d), with targets y (n,) as tasks encode them."""
-    inputs = Inputs.of_encoder(encoder)
+    inputs = encoder.inputs
     found = []
     for code, columns in zip(encoder.codes, inputs.columns, strict=True):
         strength = strength_alone(X[:, columns], y, is_classes=len(classes) > 0)

@@ -18,6 +18,7 @@ from mercer.data.frame import (
     Column,
     ColumnBuilder,
     Frame,
+    Inputs,
     gap_words,
     missing_words,
     null_words,
@@ -377,6 +378,11 @@ class Encoder:
     def sources(self) -> tuple[str, ...]:
         """Of each column of the matrix the column of the table that it comes from."""
         return tuple(code.name for code in self.codes for _ in code.feature_names)
+
+    @property
+    def inputs(self) -> Inputs:
+        """The columns of a table, with those of the matrix that each became."""
+        return Inputs.of_sizes(self.input_names, [len(c.feature_names) for c in self.codes])
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -425,6 +425,28 @@ class TableFacts:
         return tuple(x for x in self.inputs if x.strength >= LEAK and self.n_rows >= _LEAST_LEAKING)
 
 
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The inputs of a table, and the columns of the matrix that each of them became."""
+
+    names: tuple[str, ...]
+    columns: tuple[NDArray[np.int64], ...]
+
+    @classmethod
+    def of_sizes(cls, names: Sequence[str], sizes: Sequence[int]) -> Inputs:
+        """Inputs that take so many columns each, one after the other."""
+        ends = np.cumsum(sizes)
+        spans = [np.arange(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        return cls(tuple(names), tuple(spans))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def take(self, chosen: NDArray[np.integer[Any]]) -> Inputs:
+        """Keep some of them, in that order."""
+        return Inputs(tuple(self.names[j] for j in chosen), tuple(self.columns[j] for j in chosen))
+
+
 # How much one input alone tells of the target, without a model.
 
 _N_BINS: Final = 20

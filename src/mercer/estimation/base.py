@@ -25,9 +25,9 @@ from mercer.random import entropy_of, stream
 
 if TYPE_CHECKING:  # a classifier needs no laws of numbers
     from mercer.data.encoding import Encoder
-    from mercer.data.frame import Frame
+    from mercer.data.frame import Frame, Inputs
     from mercer.data.row_names import RowNames
-    from mercer.estimation.inspection import Explanation, Inputs
+    from mercer.estimation.inspection import Explanation
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -223,10 +223,11 @@ class KernelEstimator(FromFile, AnyEstimator):
 
     def _inputs(self) -> Inputs:
         """The inputs as a person knows them: columns of a frame that was encoded, or of X."""
-        from mercer.estimation.inspection import Inputs
+        from mercer.data.frame import Inputs
 
         if hasattr(self, "encoder_"):
-            return Inputs.of_encoder(self.encoder_.encoding_)
+            encoding: Encoder = self.encoder_.encoding_
+            return encoding.inputs
         return Inputs.of_sizes(self.feature_labels_, [1] * self.n_features_in_)
 
     def report(self, path: str | Path, X_test: Any = None, y_test: Any = None) -> Path:

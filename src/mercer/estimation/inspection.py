@@ -37,6 +37,7 @@ References
 
 from __future__ import annotations
 
+import functools
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,46 +47,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import comb, stdtrit
 
-from mercer.data.encoding import Encoder
-from mercer.data.frame import TableFacts, strength_alone
+from mercer.data.frame import Inputs, TableFacts, strength_alone
 from mercer.data.row_names import RowNames
 from mercer.errors import DataError, UsageError, rows_without_names
 from mercer.estimation.tasks import BLOCK, REGRESSION, task_of
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import HeldClasses, paired_error
+from mercer.random import stream
 
 __all__ = ["Explanation"]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """The inputs of a table, and the columns of the matrix that each of them became."""
-
-    names: tuple[str, ...]
-    columns: tuple[Rows, ...]
-
-    @classmethod
-    def of_sizes(cls, names: Sequence[str], sizes: Sequence[int]) -> Inputs:
-        """Inputs that take so many columns each, one after the other."""
-        ends = np.cumsum(sizes)
-        spans = [np.arange(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-        return cls(tuple(names), tuple(spans))
-
-    @classmethod
-    def of_encoder(cls, encoder: Encoder) -> Inputs:
-        """The columns of a table that are encoded."""
-        return cls.of_sizes(encoder.input_names, [len(c.feature_names) for c in encoder.codes])
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def take(self, chosen: NDArray[np.integer[Any]]) -> Inputs:
-        """Keep some of them, in that order."""
-        return Inputs(tuple(self.names[j] for j in chosen), tuple(self.columns[j] for j in chosen))
 
 
 # Which inputs decide: held-out rows with one input of another row.
@@ -94,6 +68,7 @@ class Inputs:
 _MOST_PREDICTED: Final = 6_000
 _MOST_ROWS: Final = 400
 _LEAST_ROWS: Final = 60
+_LEAST_MOVED: Final = 20  # rows, where inputs are chosen
 _MOST_INPUTS: Final = 40
 _N_REPEATS: Final = 3
 
@@ -128,29 +103,55 @@ class Look:
 
     def rng(self, part: int) -> np.random.Generator:
         """Return the generator of one fold."""
-        from mercer.random import stream
-
         return stream(self.entropy, "inspection", part)
 
 
 def plan_look(
-    inputs: Inputs, X: Array, y: NDArray[Any], *, n_rows: int, n_classes: int, entropy: int
+    inputs: Inputs,
+    X: Array,
+    y: NDArray[Any],
+    *,
+    n_rows: int,
+    n_classes: int,
+    entropy: int,
+    model: Any | None = None,
 ) -> Look:
     """Decide what is measured of ``n_rows`` held-out rows, so that it takes seconds.
 
-    Of many inputs, those that alone tell most of the target, or of one of q, in rows X (m, d),
-    y (m,) or (m, q), are measured.
-    There are ``n_classes`` classes, 0 of numbers.
+    Of many inputs, those are measured that alone tell most of the target, or of one of q, in rows
+    X (m, d), y (m,) or (m, q), and those that predictions of the ``model`` depend on most. There
+    are ``n_classes`` classes, 0 of numbers.
     """
-    strengths = [
-        max(strength_alone(X[:, each], own, is_classes=n_classes > 0) for own in np.atleast_2d(y.T))
-        for each in inputs.columns
-    ]
-    order = np.argsort(-np.array(strengths), kind="stable")[:_MOST_INPUTS]
-    kept = inputs.take(np.sort(order))
+    kept = inputs
+    if len(inputs) > _MOST_INPUTS:
+        alone = functools.partial(strength_alone, is_classes=n_classes > 0)
+        own = np.atleast_2d(y.T)
+        strengths = np.array([max(alone(X[:, each], t) for t in own) for each in inputs.columns])
+        ranks = np.argsort(np.argsort(-strengths, kind="stable"))
+        if model is not None:
+            moved = _dependence(model, inputs, X, entropy)
+            of_model = np.argsort(np.argsort(-moved, kind="stable"))
+            ranks = np.minimum(ranks, np.where(moved > 0.0, of_model, len(inputs)))
+        kept = inputs.take(np.sort(np.argsort(ranks, kind="stable")[:_MOST_INPUTS]))
     most = _MOST_PREDICTED // (_N_REPEATS * len(kept) * max(1, n_classes - 1))
     n = min(n_rows, max(_LEAST_ROWS, min(_MOST_ROWS, most)))
     return Look(kept, n, len(inputs) - len(kept), entropy, is_classes=n_classes > 0)
+
+
+def _dependence(model: Any, inputs: Inputs, X: Array, entropy: int) -> Array:
+    """How far predictions of some rows move where one input is that of another row: (d,)."""
+    model, rng = model._at_a_glance(), stream(entropy, "inspection", 2)
+    n = min(len(X), max(_LEAST_MOVED, _MOST_PREDICTED // len(inputs)))
+    rows, others = (X[rng.choice(len(X), size=n, replace=False)] for _ in range(2))
+    found, n_at_once = [predicted(model, rows)], max(1, BLOCK // n)
+    for begin in range(0, len(inputs), n_at_once):
+        columns = inputs.columns[begin : begin + n_at_once]
+        changed = np.repeat(rows[np.newaxis], len(columns), axis=0)
+        for own, each in zip(changed, columns, strict=True):
+            own[:, each] = others[:, each]
+        found.append(predicted(model, changed.reshape(-1, X.shape[1])))
+    said = np.concatenate(found, axis=1).reshape(len(found[0]), 1 + len(inputs), n, -1)
+    return np.asarray(np.abs(said[:, 1:] - said[:, :1]).mean(axis=2).max(axis=(0, 2)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -471,8 +472,6 @@ def effects_of(
     Of two classes the probability of the second is shown, of several those of the five likeliest.
     Of a date the part with the widest curve is drawn, or ten panels of ``all_parts``.
     """
-    from mercer.random import stream
-
     model, rng = model._at_a_glance(), stream(entropy, "inspection", 1)
     found = [
         [each for each in values_of(inputs.names[j], inputs.columns[j], X, model.feature_labels_)
@@ -730,8 +729,6 @@ def explain_rows(
     ``label`` is the class to explain; None: of two classes the second, of several the most probable
     of each row. ``entropy`` seeds the random ways.
     """
-    from mercer.random import stream
-
     rng = stream(entropy, "inspection", 2)
     said = predicted(model, X)
     line = _explained_class(model, said, label)

@@ -102,7 +102,7 @@ def _measured(model: Any, X: Any, y: Any) -> Importance:
     """The importance of the inputs on held-out rows."""
     rows, known, classes, _ = known_rows(_mercers(model), X, y)
     n, inputs = len(known), model._inputs()
-    look = plan_look(inputs, rows, known, n_rows=n, n_classes=len(classes), entropy=0)
+    look = plan_look(inputs, rows, known, n_rows=n, n_classes=len(classes), entropy=0, model=model)
     parts = [permuted_losses(model, rows, known, look)]
     return importance_of(look, parts, is_classes=len(classes) > 0)
 

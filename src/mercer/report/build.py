@@ -16,12 +16,11 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from mercer.data.frame import TableFacts
+from mercer.data.frame import Inputs, TableFacts
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.inspection import (
-    Inputs,
     Inspection,
     effects_of,
     importance_of,
@@ -177,7 +176,9 @@ def inspect_rows(
         return Inspection(names)
     task = task_of(estimator)
     classes = tuple(estimator.classes_.tolist()) if task.is_stratified else ()
-    look = plan_look(inputs, X, y, n_rows=len(y), n_classes=len(classes), entropy=0)
+    look = plan_look(
+        inputs, X, y, n_rows=len(y), n_classes=len(classes), entropy=0, model=estimator
+    )
     increases = permuted_losses(estimator, X, y, look)
     importance = importance_of(look, [increases], is_classes=task.is_stratified)
     order = importance.order.tolist()

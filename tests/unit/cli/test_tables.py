@@ -25,7 +25,7 @@ from mercer.cli.terminal import meanings
 from mercer.data.encoding import fit_encoder
 from mercer.data.tables import read_frame
 from mercer.errors import DataError, UsageError
-from mercer.estimation.inspection import Inputs, Look, permuted_losses
+from mercer.estimation.inspection import Look, permuted_losses
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION
 from mercer.posterior.predictive import NormalMixture
 
@@ -337,7 +337,7 @@ def test_rows_that_are_held_out_do_not_say_how_cells_are_encoded(tmp_path: Path)
 def test_inputs_that_a_fold_does_not_have_decide_nothing(tmp_path: Path) -> None:
     """Columns of a fold are found by their input: those of the whole table are others."""
     table = gaps(tmp_path)
-    inputs = Inputs.of_encoder(table.encoder)
+    inputs = table.encoder.inputs
     assert inputs.names == ("a", "city", "day", "rare")
 
     class Last:

@@ -17,9 +17,10 @@ from mercer import (
     SequentialKernelClassifier,
     SequentialKernelRegressor,
 )
+from mercer.data.frame import Inputs
 from mercer.errors import UsageError
 from mercer.estimation import inspection
-from mercer.estimation.inspection import Inputs, drawn, effects_of, explain_rows, predicted
+from mercer.estimation.inspection import drawn, effects_of, explain_rows, predicted
 from mercer.posterior.predictive import NormalMixture
 from support.statistics import few_first
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mercer.data.frame import InputFacts, TableFacts, strength_alone
+from mercer.data.frame import InputFacts, Inputs, TableFacts, strength_alone
 from mercer.errors import DataError
 from mercer.estimation.cross_validate import Contender, Fold, cross_validate
 from mercer.estimation.inspection import (
-    Inputs,
     Look,
     importance_of,
     permuted_losses,
@@ -201,6 +200,25 @@ def test_of_many_inputs_those_that_tell_most_are_measured_and_rows_are_bounded()
     assert (few.n_rows, few.n_left_out) == (400, 0)
     classes = plan_look(INPUTS, X, np.arange(400) % 10, n_rows=5000, n_classes=10, entropy=0)
     assert 60 <= classes.n_rows < 400
+
+
+class Product(Line):
+    """Predicts the product of two inputs, which alone tell nothing."""
+
+    def predict(self, X):
+        return X[:, 60] * X[:, 61]
+
+
+def test_of_many_inputs_those_that_the_model_looks_at_are_measured():
+    many = RNG.standard_normal((300, 90))
+    y = many[:, 60] * many[:, 61]
+    inputs, how = Inputs.of_sizes([f"x{j}" for j in range(90)], [1] * 90), {"n_rows": 300}
+    alone = plan_look(inputs, many, y, n_classes=0, entropy=0, **how)
+    assert not {"x60", "x61"} <= set(alone.inputs.names)
+    seen = plan_look(inputs, many, y, n_classes=0, entropy=0, model=Product(), **how)
+    assert len(seen.inputs) == 40
+    assert {"x60", "x61"} <= set(seen.inputs.names)
+    assert len(set(seen.inputs.names) & set(alone.inputs.names)) >= 38
 
 
 @pytest.mark.parametrize("is_classes", [False, True])
