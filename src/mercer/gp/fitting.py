@@ -51,6 +51,7 @@ from mercer.sampling.importance import (
     Rounds,
     SplitT,
     first_proposal,
+    fit_proposal,
     importance_sample,
     reweigh,
     tempered_positions,
@@ -251,7 +252,7 @@ def fit_posterior(
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     if is_importance:
-        return fit.by_importance(maximum)
+        return fit.by_importance(maximum, settings.nearby)
     if maximum.covariance is None and len(model.prior.mean) > MOST_PARAMETERS:
         maximum = fit.curved(maximum)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
@@ -300,6 +301,7 @@ _N_CALIBRATING, _TIME_OF_CALIBRATING = 24, 0.5  # positions, for three numbers, 
 # Evaluations of draws of the posterior on nearly the same rows, and the share of the wanted
 # effective draws that they must be worth.
 _NEARBY, _NEARBY_WORTH = 250, 0.375
+_NEAR = 4.0  # of a maximum from such draws: the mean square of scales along an axis
 _MOST_JUDGED = 100  # rows whose predictions' Monte Carlo error is computed
 _THINNING = 2**31  # of the streams for importance sampling: no round has this number
 _SHORT_WARMUP = 60  # steps, where the covariance is known
@@ -322,8 +324,11 @@ class _Fit:
     def model(self) -> HyperparameterTarget:
         return self.recorder.model
 
-    def by_importance(self, maximum: Maximum) -> FittedGP:
-        """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
+    def by_importance(self, maximum: Maximum, nearby: NearbyDraws | None = None) -> FittedGP:
+        """Draw by adaptive importance sampling; by chains where its weights say that it failed.
+
+        The first proposal is that of `_first`, of draws ``nearby`` if there is one maximum.
+        """
         n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
         if n_parameters > MOST_PARAMETERS:
             return self._of_many(maximum)
@@ -343,16 +348,15 @@ class _Fit:
             enough = _MOST if n_rows <= _FEW_ROWS else _FEWEST
             return float(min(max((self.share * spread / _ACCURACY) ** 2, fewest), enough, most))
 
-        covariance = maximum.covariance
+        orders = orders_of_alike(model.kernel, model.X.shape[1], n_parameters)
+        maxima = _Maxima(model, orders, options, [maximum])
+        others = maxima.others()
+        proposal = self._first(maximum, None if others else nearby)
         values: Evaluate = model.values(maximum.point, maximum.slopes, self.recorder.rows)
-        width = np.diag(model.prior.std**2) if covariance is None else covariance
-        proposal = first_proposal(maximum.point.position, width)
-        if covariance is not None:
+        if maximum.covariance is not None:
             rng = stream(options.entropy, "importance", _CALIBRATING)
             values, said = self._calibrated(values, proposal.draw(rng, _N_CALIBRATING))
             maximum = replace(maximum, notes=(*maximum.notes, *said))
-        orders = orders_of_alike(model.kernel, model.X.shape[1], n_parameters)
-        maxima = _Maxima(model, orders, options, [maximum])
         found = importance_sample(
             values,
             proposal,
@@ -360,7 +364,7 @@ class _Fit:
             options,
             wide_proposal(model.prior.mean, model.prior.std),
             orders,
-            maxima.others(),
+            others,
             maxima.climb,
         )
         if found is None or not (found.is_trusted or found.is_late):
@@ -375,6 +379,20 @@ class _Fit:
         evidence = found.log_evidence + model.prior.log_constant  # which a log density lacks
         known = evidence, math.hypot(found.log_evidence_se, error)
         return self._weighted(found, tuple(notes), known)
+
+    def _first(self, maximum: Maximum, nearby: NearbyDraws | None) -> SplitT:
+        """The t around the maximum; as wide as draws ``nearby``, and where they are, if it is, too.
+
+        Learning from draws of the posterior on nearly the same rows, it is nearly at its end.
+        """
+        position, width = maximum.point.position, maximum.covariance
+        width = np.diag(self.model.prior.std**2) if width is None else width
+        proposal = first_proposal(position, width)
+        if nearby is None or nearby.positions.shape[1] != len(position):
+            return proposal
+        known = fit_proposal(proposal, nearby.positions, nearby.log_weights)
+        is_among = known.square_distance(position[np.newaxis])[0] < _NEAR * len(position)
+        return known if is_among else proposal
 
     def _of_many(self, maximum: Maximum) -> FittedGP:
         """Draw the parameters of few inputs that decide, by the prior of hundreds; else by chains.

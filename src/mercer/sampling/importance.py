@@ -120,9 +120,13 @@ class SplitT:
     def log_density(self, positions: Array) -> Array:
         """Log density at positions (n, p), shape (n,)."""
         p, df = len(self.centre), self.df
-        z = self.along_axes(positions)
-        square = np.square(z / np.where(z > 0.0, self.above, self.below)).sum(axis=1)
+        square = self.square_distance(positions)
         return np.asarray(self._log_constant - 0.5 * (df + p) * np.log1p(square / df))
+
+    def square_distance(self, positions: Array) -> Array:
+        """Squared distance of positions (n, p) from the centre, in scales, shape (n,)."""
+        z = self.along_axes(positions)
+        return np.asarray(np.square(z / np.where(z > 0.0, self.above, self.below)).sum(axis=1))
 
     def along_axes(self, positions: Array) -> Array:
         """Coordinates of positions (n, p) along the axes, from the centre."""
