@@ -482,7 +482,9 @@ class GPEstimator(KernelEstimator):
     def _settings(self, kernel: str) -> GPSettings:
         prior, nearby = plain_prior(self.prior), self._nearby
         if isinstance(nearby, ComparedKernels):
-            nearby = nearby.of_inputs(self.feature_labels_, self._sources).draws.get(kernel)
+            draws = nearby.of_inputs(self.feature_labels_, self._sources).draws
+            # Else those of another kernel: alike parameters are as near, others will not be.
+            nearby = draws.get(kernel) or next(iter(draws.values()), None)
         return GPSettings(self._inference(), prior, self.n_leapfrog, self.step_size, kernel, nearby)
 
     @property
