@@ -14,6 +14,8 @@ from mercer.errors import NumericalError
 from mercer.gp.exact import CalibratedValues, calibrated
 from mercer.gp.gaussian import NoiseOfRows, RegressionPosterior
 from mercer.gp.hyperparameters import (
+    MANY_INPUTS,
+    MOST_CLIMBS,
     NO_EVIDENCE,
     SEARCHING,
     FewValues,
@@ -248,7 +250,10 @@ def fit_posterior(
         with one_blas_thread():
             deadline = options.deadline_before_chains(1.0 if is_map else SEARCHING)
             is_curved = not is_map and len(model.prior.mean) <= MOST_PARAMETERS
-            maximum = find_maximum(model, with_covariance=is_curved, deadline=deadline)
+            starts, most = fit.starts_near(settings.nearby)
+            maximum = find_maximum(
+                model, with_covariance=is_curved, deadline=deadline, starts=starts, most=most
+            )
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     if is_importance:
@@ -301,6 +306,7 @@ _N_CALIBRATING, _TIME_OF_CALIBRATING = 24, 0.5  # positions, for three numbers, 
 # Evaluations of draws of the posterior on nearly the same rows, and the share of the wanted
 # effective draws that they must be worth.
 _NEARBY, _NEARBY_WORTH = 250, 0.375
+_CLIMBS_NEARBY = 2  # of a search that begins at the best of them, too
 _NEAR = 4.0  # of a maximum from such draws: the mean square of scales along an axis
 _MOST_JUDGED = 100  # rows whose predictions' Monte Carlo error is computed
 _THINNING = 2**31  # of the streams for importance sampling: no round has this number
@@ -415,6 +421,21 @@ class _Fit:
         of_few = replace(self, recorder=replace(self.recorder, model=few))
         fitted = of_few.by_importance(replace(own, notes=(*own.notes, said)))
         return replace(fitted, evidence=None, nearby=None)
+
+    def starts_near(self, nearby: NearbyDraws | None) -> tuple[tuple[Array, ...], int]:
+        """Where a search begins, from the best of draws ``nearby`` too, and how many climbs it has.
+
+        Not where these have chosen among many inputs, for they did so with rows left out here.
+        """
+        model, of_model = self.model, ((), MOST_CLIMBS)
+        if nearby is None or model.X.shape[1] > MANY_INPUTS:
+            return of_model
+        if nearby.positions.shape[1:] != model.prior.mean.shape:
+            return of_model
+        best, starts = nearby.positions[np.argmax(nearby.log_density)], model.starts
+        if model.evaluate(best).log_density < model.evaluate(starts[0]).log_density:
+            return of_model
+        return (best, *starts), _CLIMBS_NEARBY
 
     def curved(self, maximum: Maximum) -> Maximum:
         """Return a maximum with its curvature, or a note that time was over."""
