@@ -99,6 +99,8 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     import matplotlib as mpl
 
     mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
     for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -106,6 +108,7 @@ def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 warnings.simplefilter("ignore", ConvergenceWarning)
             names: dict[str, object] = {}
             exec(compile(block, page, "exec"), names)
+            plt.close("all")  # more than twenty warn, in whatever test comes later
         assert "model" in names
         for line, value in re.findall(r"^(.+?)  # ([\[({].*?[\])}])(?:: |$)", block, re.MULTILINE):
             assert eval(line, names) == ast.literal_eval(value), line

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from mercer import plot
 from mercer.data.frame import InputFacts, TableFacts
@@ -238,12 +239,13 @@ def _number_rows(
 
 
 _LEAST_DECIDING = 1e-4  # nats a row
+_BY_CHANCE = 0.05  # of reports, at most, that name an input that says nothing
 
 
 def importance_section(found: Importance) -> Section:
     """Build the section of permutation importance."""
-    order = found.order
-    is_sure = found.log_score > np.maximum(2.0 * found.log_score_error, _LEAST_DECIDING)
+    order, n_errors = found.order, max(2.0, -ndtri(_BY_CHANCE / len(found.names)))
+    is_sure = found.log_score > np.maximum(n_errors * found.log_score_error, _LEAST_DECIDING)
     sure = [found.names[j] for j in order if is_sure[j]]
     n_inputs = len(found.names)
     rest = n_inputs - len(sure)
@@ -268,7 +270,9 @@ def importance_section(found: Importance) -> Section:
         words,
         "Each input in turn takes, in every row, its value from another held-out row: what it said "
         "of this row is lost, and the log score gets worse by as much as the model relied on it. "
-        f"{limits}.",
+        f"{limits}. Those are named whose loss is {n_errors:.1f} of its standard errors or more: "
+        "of so many chance names one that says nothing in at most "
+        f"{100.0 * _BY_CHANCE:.0f} % of reports.",
         "Inputs that say nearly the same cover for one another: each of them then looks as if it "
         "did not matter, while all of them together may. And what decides in the model need not "
         "cause anything in the world.",

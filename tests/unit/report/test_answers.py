@@ -56,6 +56,14 @@ def test_what_decides_is_named_and_what_may_be_chance_is_not():
     assert table.rows[0][4].sort == 5.0  # percentage points
 
 
+@pytest.mark.parametrize(("n_idle", "is_named"), [(2, True), (39, False)])
+def test_of_many_inputs_more_is_asked_before_one_is_named(n_idle, is_named):
+    """Of forty that say nothing one is two standard errors above zero more often than not."""
+    section = importance_section(importance([0.25, *[0.0] * n_idle], [0.1] * (1 + n_idle)))
+    assert ("“in<0>” decides" in section.text[0]) == is_named
+    assert f"loss is {2.1 if is_named else 3.0} of its" in section.text[1]
+
+
 def test_nothing_decides_or_some_inputs_were_not_measured():
     tiny = importance_section(importance([1e-9, 0.5], [1e-12, 0.1]))
     assert tiny.text[0].startswith("“in<1>” decides")
