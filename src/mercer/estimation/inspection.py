@@ -83,6 +83,7 @@ class Look:
     entropy: int
     n_repeats: int = _N_REPEATS
     is_classes: bool = False
+    asks_model: bool = False  # whether a model had a say in which inputs are measured
 
     def share(self, n_parts: int, part: int, y: NDArray[Any]) -> tuple[Rows, Array]:
         """Choose the rows that one fold of several measures, and how much each of them counts.
@@ -135,7 +136,8 @@ def plan_look(
         kept = inputs.take(np.sort(np.argsort(ranks, kind="stable")[:_MOST_INPUTS]))
     most = _MOST_PREDICTED // (_N_REPEATS * len(kept) * max(1, n_classes - 1))
     n = min(n_rows, max(_LEAST_ROWS, min(_MOST_ROWS, most)))
-    return Look(kept, n, len(inputs) - len(kept), entropy, is_classes=n_classes > 0)
+    n_left_out = len(inputs) - len(kept)
+    return Look(kept, n, n_left_out, entropy, _N_REPEATS, n_classes > 0, model is not None)
 
 
 def _dependence(model: Any, inputs: Inputs, X: Array, entropy: int) -> Array:
@@ -259,6 +261,7 @@ class Importance:
     n_rows: int
     n_left_out: int  # inputs that were not measured
     is_classes: bool
+    asks_model: bool = False  # see `Look`
 
     @property
     def order(self) -> Rows:
@@ -283,6 +286,7 @@ def importance_of(look: Look, parts: Sequence[Increases], *, is_classes: bool) -
     return Importance(
         look.inputs.names, means[0], errors[0], means[1], errors[1],
         all_rows.log_score.mean(axis=1), measured[0].shape[1], look.n_left_out, is_classes,
+        look.asks_model,
     )  # fmt: skip
 
 

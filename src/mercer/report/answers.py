@@ -263,8 +263,9 @@ def importance_section(found: Importance) -> Section:
     limits = f"Measured on {count(found.n_rows)} held-out rows, {found.n_repeats} times each"
     if found.n_left_out:
         limits += (
-            f", of the {n_inputs} inputs that by themselves tell most of the target or "
-            f"that the model looks at most; {found.n_left_out} more were not measured"
+            f", of the {n_inputs} inputs that by themselves tell most of the target"
+            f"{' or that the model looks at most' * found.asks_model}; "
+            f"{found.n_left_out} more were not measured"
         )
     text = (
         words,

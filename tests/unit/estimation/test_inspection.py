@@ -217,6 +217,7 @@ def test_of_many_inputs_those_that_the_model_looks_at_are_measured():
     assert not {"x60", "x61"} <= set(alone.inputs.names)
     seen = plan_look(inputs, many, y, n_classes=0, entropy=0, model=Product(), **how)
     assert len(seen.inputs) == 40
+    assert (alone.asks_model, seen.asks_model) == (False, True)
     assert {"x60", "x61"} <= set(seen.inputs.names)
     assert len(set(seen.inputs.names) & set(alone.inputs.names)) >= 38
 
