@@ -351,7 +351,7 @@ def pit(histogram: PitHistogram, *, ax: Axes | None = None) -> Axes:
     ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     name_shares(ax.yaxis)
     name_axes(ax, "probability that was given to smaller values", "rows")
-    note(ax, "right laws", (1.0, level), xycoords="data", color=PALETTE["ink"], zorder=4)
+    note(ax, "dashed: right laws; shaded: chance")
     return ax
 
 
