@@ -196,6 +196,7 @@ class SquaredExponentialARD(Stationary):
 
 # Matern covariances of half-integer smoothness with one weight per input.
 
+Mask = NDArray[np.bool_]
 _SMOOTHNESS = (0.5, 1.5, 2.5)
 _SHARE = {1.5: np.inf, 2.5: 3.0}  # the polynomial is 1 + a + a^2 / share
 _FAR_ROW = 1e3  # in length scales, along one input: beyond, products lose the digits of differences
@@ -227,7 +228,7 @@ class MaternARD(Stationary):
     before scaling: a common offset costs no digits. Squared distances come from one product of the
     rows, whose rounding errors are below 1e-8; from differences for a row over a thousand length
     scales from the first, and at smoothness 1/2: there a covariance goes with r, the root of the
-    error. Cost O(n m d); memory beyond the result is one block of rows.
+    error. Cost O(n m d); memory beyond the result is one block of rows, and the rows far out.
     """
 
     smoothness: float
@@ -260,11 +261,13 @@ class MaternARD(Stationary):
         1/2 the factor 1/r of rows that almost repeat would lift the errors of `half_scatter`.
         """
         Xs = scaled_rows(theta[1:], X, X)
-        gradient, far = np.zeros(len(theta)), self._far(Xs)
+        gradient, is_far = np.zeros(len(theta)), self._is_far(Xs)
         gradient[0] = np.vdot(A, K)
         for rows in row_blocks(len(Xs), len(Xs)):
-            A[rows] *= self._minus_slope(self._scaled_distances(Xs[rows], Xs))
+            distances = self._scaled_distances(Xs[rows], Xs, is_far[rows], is_far)
+            A[rows] *= self._minus_slope(distances)
         np.fill_diagonal(A, 0.0)  # of no effect
+        far = np.flatnonzero(is_far)
         for block in row_blocks(len(far), len(Xs)):
             own = far[block]
             H = A[own]
@@ -281,7 +284,9 @@ class MaternARD(Stationary):
 
     def _covariances(self, theta: Array, Xs: Array, Zs: Array, out: Array | None) -> Array:
         """Fill ``out``, or a new array, from rows in units of the length scales."""
-        K = self._scaled_distances(Xs, Zs, out)
+        x_far = self._is_far(Xs)
+        z_far = x_far if Xs is Zs else self._is_far(Zs)
+        K = self._scaled_distances(Xs, Zs, x_far, z_far, out)
         variance = np.exp(theta[0])
         for rows in row_blocks(*K.shape):
             a = K[rows]
@@ -293,24 +298,36 @@ class MaternARD(Stationary):
                 matern_from_distances(a, decay, _SHARE[self.smoothness], variance)
         return K
 
-    def _far(self, Xs: Array) -> NDArray[np.int64]:
-        """Which rows, in units of the length scales, have distances from differences."""
-        is_far = np.abs(Xs).max(axis=1, initial=0.0) > _FAR_ROW
-        return np.flatnonzero(is_far | (self.smoothness == 0.5))
+    def _is_far(self, Xs: Array) -> Mask:
+        """Which rows, in units of the length scales, have distances from differences: (n,)."""
+        if self.smoothness == 0.5 or np.abs(Xs).max(initial=0.0) <= _FAR_ROW:
+            return np.full(len(Xs), self.smoothness == 0.5)
+        return np.asarray(np.abs(Xs).max(axis=1) > _FAR_ROW)
 
-    def _scaled_distances(self, Xs: Array, Zs: Array, out: Array | None = None) -> Array:
+    def _scaled_distances(
+        self, Xs: Array, Zs: Array, x_far: Mask, z_far: Mask, out: Array | None = None
+    ) -> Array:
         """Fill ``out``, or a new array, with a = sqrt(2 nu) r, at most `_FAR`."""
         A = np.empty((len(Xs), len(Zs))) if out is None else out
-        rate, x_far, z_far = np.sqrt(2.0 * self.smoothness), self._far(Xs), self._far(Zs)
-        if len(x_far) < len(Xs) and len(z_far) < len(Zs):
-            np.matmul(Xs, Zs.T, out=A)
-            x = 0.5 * (A.diagonal() if Xs is Zs else np.einsum("ij,ij->i", Xs, Xs))
-            z = x if Xs is Zs else 0.5 * np.einsum("ij,ij->i", Zs, Zs)
-            distances_from_products(A, x, z, rate * np.sqrt(2.0), _FAR)
-        for block in row_blocks(len(x_far), len(Zs)):
-            A[x_far[block]] = np.minimum(cdist(Xs[x_far[block]], Zs) * rate, _FAR)
-        if len(z_far) and len(x_far) < len(Xs):
-            A[:, z_far] = np.minimum(cdist(Xs, Zs[z_far]) * rate, _FAR)
+        if x_far.all() or z_far.all():
+            return self._from_differences(Xs, Zs, A)
+        np.matmul(Xs, Zs.T, out=A)
+        x = 0.5 * (A.diagonal() if Xs is Zs else np.einsum("ij,ij->i", Xs, Xs))
+        z = x if Xs is Zs else 0.5 * np.einsum("ij,ij->i", Zs, Zs)
+        distances_from_products(A, x, z, np.sqrt(2.0 * self.smoothness) * np.sqrt(2.0), _FAR)
+        if x_far.any():
+            A[x_far] = self._from_differences(Xs[x_far], Zs)
+        if z_far.any():
+            A[:, z_far] = self._from_differences(Xs, Zs[z_far])
+        return A
+
+    def _from_differences(self, Xs: Array, Zs: Array, out: Array | None = None) -> Array:
+        """Fill ``out``, or a new array, likewise, whatever the rows are."""
+        A = np.empty((len(Xs), len(Zs))) if out is None else out
+        for rows in row_blocks(*A.shape):
+            block = cdist(Xs[rows], Zs, out=A[rows])
+            block *= np.sqrt(2.0 * self.smoothness)
+            np.minimum(block, _FAR, out=block)
         return A
 
     def _minus_slope(self, a: Array) -> Array:
