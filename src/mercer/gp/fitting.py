@@ -241,23 +241,25 @@ def fit_posterior(
         n_leapfrog, step_size = settings.n_leapfrog, settings.step_size
         sampler = paper_hmc(model, recorder, n_leapfrog=n_leapfrog, step_size=step_size)
         return _diagnosed(sample(sampler, options, labels=labels), recorder)
-    is_map = settings.inference == "map"
-    if is_importance and settings.nearby is not None:
-        fitted = fit.by_nearby(settings.nearby)
+    is_map, nearby = settings.inference == "map", settings.nearby
+    if nearby is not None and nearby.positions.shape[1:] != model.prior.mean.shape:
+        nearby = None  # of other columns
+    if is_importance and nearby is not None:
+        fitted = fit.by_nearby(nearby)
         if fitted is not None:
             return fitted
     if maximum is None:
         with one_blas_thread():
             deadline = options.deadline_before_chains(1.0 if is_map else SEARCHING)
             is_curved = not is_map and len(model.prior.mean) <= MOST_PARAMETERS
-            starts, most = fit.starts_near(settings.nearby)
+            starts, most = fit.starts_near(nearby)
             maximum = find_maximum(
                 model, with_covariance=is_curved, deadline=deadline, starts=starts, most=most
             )
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     if is_importance:
-        return fit.by_importance(maximum, settings.nearby)
+        return fit.by_importance(maximum, nearby)
     if maximum.covariance is None and len(model.prior.mean) > MOST_PARAMETERS:
         maximum = fit.curved(maximum)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
@@ -394,7 +396,7 @@ class _Fit:
         position, width = maximum.point.position, maximum.covariance
         width = np.diag(self.model.prior.std**2) if width is None else width
         proposal = first_proposal(position, width)
-        if nearby is None or nearby.positions.shape[1] != len(position):
+        if nearby is None:
             return proposal
         known = fit_proposal(proposal, nearby.positions, nearby.log_weights)
         is_among = known.square_distance(position[np.newaxis])[0] < _NEAR * len(position)
@@ -430,9 +432,7 @@ class _Fit:
         model, of_model = self.model, ((), MOST_CLIMBS)
         if nearby is None or model.X.shape[1] > MANY_INPUTS:
             return of_model
-        if nearby.positions.shape[1:] != model.prior.mean.shape:
-            return of_model
-        best, starts = nearby.positions[np.argmax(nearby.log_density)], model.starts
+        best, starts = nearby.best, model.starts
         if model.evaluate(best).log_density < model.evaluate(starts[0]).log_density:
             return of_model
         return (best, *starts), _CLIMBS_NEARBY
@@ -448,9 +448,7 @@ class _Fit:
 
         The weights are those of this posterior: where the draws come from is no part of the result.
         """
-        if nearby.positions.shape[1:] != self.model.prior.mean.shape:  # other columns
-            return None
-        point = self.model.evaluate(nearby.positions[np.argmax(nearby.log_density)])
+        point = self.model.evaluate(nearby.best)
         if not np.isfinite(point.log_density):
             return None
         n_evaluations = round(_NEARBY * max(self.share, _LEAST / _FEWEST))

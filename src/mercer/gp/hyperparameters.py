@@ -720,6 +720,9 @@ class FewValues:
         return log_density + self.few.less(everything), recorded
 
 
+_FAR = 10.0  # nats that a maximum is below the highest
+
+
 def few_that_decide(
     model: HyperparameterTarget, maximum: Maximum, deadline: float | None = None
 ) -> tuple[FewParameters, Maximum] | None:
@@ -741,9 +744,6 @@ def few_that_decide(
     starts = tuple(each.position[is_kept] for each in ends)
     own = find_maximum(few, with_covariance=True, deadline=deadline, starts=starts)
     return few, replace(own, notes=(*maximum.notes, *own.notes))
-
-
-_FAR = 10.0  # nats
 
 
 def _search(

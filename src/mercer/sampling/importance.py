@@ -593,6 +593,11 @@ class NearbyDraws:
     log_density: Array  # (N,)
     log_weights: Array  # (N,)
 
+    @property
+    def best(self) -> Array:
+        """The position of the highest density, (p,)."""
+        return np.asarray(self.positions[np.argmax(self.log_density)])
+
 
 def reweigh(
     target: Target, nearby: NearbyDraws, most: int, options: RunOptions
