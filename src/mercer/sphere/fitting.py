@@ -71,7 +71,7 @@ from mercer.sphere.several import (
 )
 from mercer.sphere.several import default_moves as default_several_moves
 from mercer.sphere.several import first_moves as first_several_moves
-from mercer.sphere.several_loops import perceptron
+from mercer.sphere.several_loops import largest_of_normals, perceptron
 from mercer.sphere.space import Design, Space
 from mercer.sphere.tempering import TemperedSampler, keep_nothing
 
@@ -722,6 +722,7 @@ def compile_several() -> None:
         moves = first_several_moves(model, default_several_moves(model))
         SeveralSampler(model, moves, make_several_start(model), keep_nothing).init(rng)
     perceptron(X, labels, X[:3].copy(), 1)
+    largest_of_normals(np.zeros((1, 3, 1)), np.empty((1, 3, 1)))
 
 
 def _pass(names: tuple[str, ...]) -> None:

@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from mercer.numerics.cholesky import covariance_root
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import entropy_bits
 from mercer.sphere.selection import Candidate
+from mercer.sphere.several_loops import largest_of_normals
 
 Array = NDArray[np.float64]
 
@@ -22,8 +23,6 @@ Array = NDArray[np.float64]
 # draw: the part of f outside the span of the training rows, and the nugget. With them the class of
 # a row is certain given a draw, or has the probability Phi(mean / spread).
 
-# Nodes of the integral over the largest of several normal variables.
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 # A spread below this share of the row's largest mean is rounding.
 _NO_SPREAD = 1e-7
 # A probability is kept this far from 0 and 1, so that a log score is finite.
@@ -43,7 +42,10 @@ def class_probability(means: Array, spread: Array) -> Array:
     p = is_largest / is_largest.sum(axis=1, keepdims=True)
     wide = np.flatnonzero(spread > _NO_SPREAD * np.abs(means).max(axis=(0, 1), initial=0.0))
     if len(wide):
-        p[:, :, wide] = _largest_of_normals(means[:, :, wide] / spread[wide])
+        z = np.ascontiguousarray(means[:, :, wide] / spread[wide])
+        of_wide = np.empty_like(z)
+        largest_of_normals(z, of_wide)
+        p[:, :, wide] = of_wide
     return np.asarray(p)
 
 
@@ -51,19 +53,6 @@ def _above_zero(means: Array, spread: Array) -> Array:
     is_wide = spread > _NO_SPREAD * np.abs(means).max(axis=0, initial=0.0)
     certain = 0.5 * (1.0 + np.sign(means))
     return np.where(is_wide, ndtr(means / np.where(is_wide, spread, 1.0)), certain)
-
-
-def _largest_of_normals(z: Array) -> Array:
-    """P(z_c + e_c is the largest), e ~ N(0, I), for z of shape (k, C, m)."""
-    p = np.empty_like(z)
-    for c in range(z.shape[1]):
-        others = np.delete(z, c, axis=1)
-        total = np.zeros((z.shape[0], z.shape[2]))
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            gap = node + z[:, c : c + 1] - others
-            total += weight * np.exp(log_ndtr(gap).sum(axis=1))
-        p[:, c] = total
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 def recorded_probability(v: Array, rates: Array) -> Array:

@@ -689,3 +689,30 @@ def perceptron(L, labels, g, n_epochs):
         if is_right:
             return True
     return False
+
+
+# The density of the largest of several normal variables is smooth: the trapezoid rule of this step
+# errs by 2e-9 for ten of them, by 2e-6 for fifty. Beyond the last the tail is below rounding.
+_STEP, _RANGE, _SURE = 0.5, 7.5, 8.5
+
+
+@compiled(nogil=True, error_model="numpy")
+def largest_of_normals(z, p):
+    """Write P(z_c + e_c is the largest), e ~ N(0, I), for z of shape (k, C, m), into ``p``."""
+    n_draws, n_classes, n_rows = z.shape
+    below = np.empty(n_classes)
+    for k in range(n_draws):
+        for i in range(n_rows):
+            top = z[k, :, i].max()
+            p[k, :, i] = 0.0
+            for node in range(int(2.0 * _RANGE / _STEP) + 1):
+                shift, all_below = node * _STEP - _RANGE, 1.0
+                for c in range(n_classes):
+                    gap = shift + (top - z[k, c, i])
+                    below[c] = 1.0 if gap > _SURE else 0.5 * math.erfc(-gap / _SQRT2)
+                    all_below *= below[c]
+                for c in range(n_classes):
+                    gap = shift + (top - z[k, c, i])
+                    if gap <= _SURE:
+                        p[k, c, i] += math.exp(-0.5 * gap * gap) / below[c] * all_below
+            p[k, :, i] /= p[k, :, i].sum()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
@@ -66,7 +67,17 @@ def test_two_of_several_classes_are_two_classes() -> None:
     means = RNG.standard_normal((5, 2, 3))
     spread = np.array([0.2, 1.0, 5.0])
     two = class_probability(means[:, 1] - means[:, 0], np.sqrt(2.0) * spread)
-    np.testing.assert_allclose(class_probability(means, spread), two, atol=2e-3)
+    np.testing.assert_allclose(class_probability(means, spread), two, atol=1e-12)
+
+
+def test_the_largest_of_ten() -> None:
+    """Against quadrature, class by class."""
+    z = 2.0 * RNG.standard_normal(10)
+    v = class_probability(z[np.newaxis, :, np.newaxis], np.ones(1))[0, :, 0]
+    for c in range(10):
+        others = np.delete(z, c)
+        wanted = quad(lambda x: norm.pdf(x - z[c]) * ndtr(x - others).prod(), -9.0, 14.0)[0]  # noqa: B023
+        assert v[c] == pytest.approx(wanted, abs=1e-8)
 
 
 def test_recorded_probability_of_one_rate() -> None:
