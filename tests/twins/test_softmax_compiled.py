@@ -107,6 +107,23 @@ def test_chord_steps_never_lower_psi() -> None:
         psi = new_psi
 
 
+@pytest.mark.parametrize("start", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+def test_climb_without_factors(scale: float, start: float) -> None:
+    """From the mode, from nothing and from far off; f stays K a, and too few products are told."""
+    K, Y = case(33, 1)
+    K *= scale
+    mode = dense_mode(K, Y)
+    near = start * np.random.default_rng(0).standard_normal(mode.shape)
+    a, f = np.empty_like(Y), np.empty_like(Y)
+    assert compiled.climb_without_factors(K[0], Y, near, a, f, 1e-7, 400)
+    np.testing.assert_allclose(f, mode, atol=1e-6)
+    np.testing.assert_allclose(f, a @ K[0], atol=1e-10 * scale)
+    assert not compiled.climb_without_factors(K[0], Y, near, a, f, 1e-7, 5)
+    assert compiled.climb_without_factors(0.0 * K[0], Y, near, a, f, 1e-7, 400)
+    np.testing.assert_array_equal(f, 0.0)
+
+
 def test_halved_until_psi_does_not_fall() -> None:
     K, Y = case(8)
     a, f, proba = np.zeros((C, 8)), np.zeros((C, 8)), np.empty((C, 8))

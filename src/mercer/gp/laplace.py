@@ -616,4 +616,6 @@ def compile_now() -> None:
 def compile_softmax_now() -> None:
     """Solve a tiny problem with every loop of several classes."""
     n_classes, n = 3, 6
-    fit_softmax(np.stack([np.eye(n)] * n_classes), np.eye(n_classes)[:, np.arange(n) % n_classes])
+    for n_grams in (1, n_classes):
+        K = np.stack([np.eye(n)] * n_grams)
+        fit_softmax(K, np.eye(n_classes)[:, np.arange(n) % n_classes])

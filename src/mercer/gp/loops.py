@@ -37,6 +37,8 @@ def weighted_identity_plus(K, root_weights, out):
 _SMALL_ROOT_WEIGHT = 1e-3
 # Steps that change no latent value by more than this are taken unseen: Newton converges here.
 _LOCAL = 0.1
+# A step of Newton's by conjugate gradients: what is left of the residual, and the most products.
+_SHARE, _MOST_OF_ONE = np.float32(0.1), 100
 _FAST = {"reassoc", "contract", "nsz"}
 
 
@@ -278,6 +280,83 @@ def _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f, proba):
         new_psi = _log_joint(new_a, new_f, y, proba)
         fraction *= 0.5
     return new_psi
+
+
+@compiled(nogil=True)
+def _times_weights(proba, b, out):
+    """Write W b into ``out``, W the negative Hessian of the log likelihood of several classes."""
+    for i in range(b.shape[1]):
+        mean = proba[0, i] * b[0, i]
+        for c in range(1, b.shape[0]):
+            mean += proba[c, i] * b[c, i]
+        for c in range(b.shape[0]):
+            out[c, i] = proba[c, i] * (b[c, i] - mean)
+
+
+@compiled(nogil=True, error_model="numpy")
+def _conjugate_gradients(K, proba, residual, most, x):
+    """Solve (I + W K) x = residual, symmetric in the metric of K; the residual is overwritten.
+
+    Until a tenth is left in that metric, by at most ``most`` products with K, whose number is
+    returned. All in single precision.
+    """
+    K_residual, image = np.dot(residual, K), np.empty_like(residual)
+    p, K_p = residual.copy(), K_residual.copy()
+    size = first = np.sum(residual * K_residual)
+    x[:] = 0.0
+    for k in range(1, most):
+        if not size > 0.0:
+            return k
+        _times_weights(proba, K_p, image)
+        curved = np.float32(0.0)
+        for c in range(p.shape[0]):
+            for i in range(p.shape[1]):
+                image[c, i] += p[c, i]
+                curved += K_p[c, i] * image[c, i]
+        for c in range(p.shape[0]):
+            for i in range(p.shape[1]):
+                x[c, i] += size / curved * p[c, i]
+                residual[c, i] -= size / curved * image[c, i]
+        np.dot(residual, K, K_residual)
+        before, size = size, np.sum(residual * K_residual)
+        if not size > _SHARE * _SHARE * first:
+            return k
+        for c in range(p.shape[0]):
+            for i in range(p.shape[1]):
+                p[c, i] = residual[c, i] + size / before * p[c, i]
+                K_p[c, i] = K_residual[c, i] + size / before * K_p[c, i]
+    return most
+
+
+@compiled(nogil=True)
+def climb_without_factors(K, Y, start, a, f, tolerance, most):
+    """Write the mode, f = K a with a = Y - pi(f), of several classes of one Gram matrix (n, n).
+
+    By Newton's steps from ``start`` (C, n), each by conjugate gradients, and halved until Psi does
+    not fall. Returns whether the last was below ``tolerance``, after at most ``most`` products with
+    K; not where single precision has steps no longer shrink. Then f is near the mode all the same.
+    """
+    proba, residual = np.empty_like(f), np.empty_like(f)
+    new_a, new_f = np.empty_like(f), np.empty_like(f)
+    rough, rough_K = np.empty(f.shape, np.float32), K.astype(np.float32)
+    a[:] = 0.0
+    f[:] = 0.0
+    _softmax(start, proba)
+    _times_weights(proba, start, residual)
+    residual += Y - proba
+    psi, change, before = -1e300, np.inf, np.inf
+    while most > 0 and change > tolerance and not _LOCAL > change >= before:
+        rough_proba, rough_residual = proba.astype(np.float32), residual.astype(np.float32)
+        few = min(most, _MOST_OF_ONE)
+        most -= _conjugate_gradients(rough_K, rough_proba, rough_residual, few, rough)
+        step = rough.astype(np.float64)
+        psi = _halve_until_ascent(Y, a, f, psi, step, np.dot(step, K), new_a, new_f, proba)
+        before, change = change, np.abs(new_f - f).max()
+        a[:] = new_a
+        f[:] = new_f
+        _softmax(f, proba)
+        residual[:] = Y - proba - a
+    return most > 0 and change <= tolerance
 
 
 @compiled(nogil=True)

@@ -20,6 +20,7 @@ from mercer.gp.loops import (
     add_products,
     add_weighted,
     chord_steps,
+    climb_without_factors,
     column_sums,
     mirror,
     weighted_identity_plus,
@@ -70,6 +71,9 @@ Array = NDArray[np.float64]
 # an error of the order of the square. A step below the second, with these, ends within rounding.
 _LAST_FACTORS, POLISHED = 1e-8, 1e-7
 _NEAR = 1e-4  # in place of the first, in logits, where only the evidence is wanted
+# Where classes share a Gram matrix, some products with it cost less than C factors: at most so many
+# for each row.
+_MOST_PRODUCTS = 2
 _FARTHEST = 30.0  # logits of a start: beyond, its weights would vanish
 _MAX_STEPS, _MEMORY, _MAX_FACTORS = 16, 5, 60
 _STATIONARY = 1e-6  # the largest |Y - pi - a| of a mode, in units of the latent values
@@ -140,7 +144,7 @@ def fit_softmax(
     Y = np.ascontiguousarray(Y)
     shape = (len(Y), *K.shape[1:])
     inverses, products = (np.empty(shape), np.empty(shape)) if scratch is None else scratch
-    a, f, factors = find_mode(K, Y, lambda f: _curvature_at(K, f, inverses), near)
+    a, f, factors = _mode_of_several(K, Y, inverses, near, POLISHED, _LAST_FACTORS)
     factor_f = f.copy()
     chord_steps(K, factors.parts, Y, a, f, POLISHED, 3, 0)
     proba = class_probabilities(f)
@@ -162,12 +166,25 @@ def softmax_evidence(
     if not np.isfinite(K[:, 0, 0]).all():
         raise NumericalError("a Gram matrix is not finite")
     Y = np.ascontiguousarray(Y)
-    a, f, factors = find_mode(K, Y, lambda f: _curvature_at(K, f, scratch), start, _NEAR)
+    a, f, factors = _mode_of_several(K, Y, scratch, start, _NEAR, _NEAR)
     chord_steps(K, factors.parts, Y, a, f, POLISHED, 3, 0)
     if not np.abs(Y - class_probabilities(f) - a).max() <= _STATIONARY * max(1.0, np.abs(f).max()):
         raise NumericalError(_NO_MODE)
     log_joint = softmax_log_likelihood(Y, f) - 0.5 * float(np.sum(a * f))
     return log_joint - factors.log_det, a, f
+
+
+def _mode_of_several(
+    K: Array, Y: Array, scratch: Array, near: Array | None, last_step: float, tolerance: float
+) -> tuple[Array, Array, Curvature]:
+    """As `find_mode`; of one Gram matrix without factors but those at the mode, if it is found."""
+    if len(K) == 1:
+        a, f, most = np.empty_like(Y), np.empty_like(Y), _MOST_PRODUCTS * Y.shape[1]
+        start = np.zeros_like(Y) if near is None else np.clip(near, -_FARTHEST, _FARTHEST)
+        if climb_without_factors(K[0], Y, start, a, f, last_step, most):
+            return a, f, _curvature_at(K, f, scratch)
+        near = f if np.isfinite(f).all() else near
+    return find_mode(K, Y, lambda f: _curvature_at(K, f, scratch), near, tolerance)
 
 
 def curvature(K: Array, proba: Array, scratch: Array) -> Curvature:
