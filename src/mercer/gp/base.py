@@ -288,7 +288,9 @@ def _check_function(
 
 _INFERENCES = ("importance", "hmc", "nuts", "metropolis", "map")
 MOST_ROWS = 5000
-_MOST_SAMPLED = 2000  # "auto": beyond it, chains take hours
+# "auto": at most so many rows by samplers, of so many parameters or fewer; of more parameters or
+# classes as many as take about as long, a row of C classes costing so often C rows of two.
+_MOST_SAMPLED, _PARAMETERS, _COST_OF_CLASS = 2000, 20, 8.0 / 3.0
 # "auto": of more rows so many teach the hyperparameters, inducing points the rest; and with
 # contaminated noise, whose chains take several factors a step.
 _LEARNING = 1000
@@ -399,8 +401,8 @@ class GPEstimator(KernelEstimator):
             check_positive("step_size", self.step_size)
         check_common(self)
 
-    def _limit_of_rows(self) -> int:
-        """Return how many rows are fitted at most.
+    def _limit_of_rows(self, cost: float = 1.0) -> int:
+        """Return how many rows are fitted at most, where they cost so much; see `_cost_of_rows`.
 
         Raises
         ------
@@ -411,7 +413,8 @@ class GPEstimator(KernelEstimator):
         if given == "auto" and self.noise == "contaminated":
             return _LEARNING
         if given == "auto":
-            return MOST_ROWS if self.inference == "map" else _MOST_SAMPLED
+            most = MOST_ROWS if self.inference == "map" else _MOST_SAMPLED
+            return int(most * cost ** (-1.0 / 3.0))
         if isinstance(given, str):
             raise UsageError(f'max_rows must be "auto" or a number; got {given!r}')
         limit = check_count("max_rows", given, 10)
@@ -421,6 +424,14 @@ class GPEstimator(KernelEstimator):
                 f"beyond; got {given!r}"
             )
         return limit
+
+    def _cost_of_rows(self, n_classes: int = 2) -> float:
+        """Return what a fit of the known inputs costs, over one of two classes and few inputs."""
+        d = len(self.feature_labels_)
+        is_auto = self._is_auto
+        n_parameters = d if is_auto else kernel_named(self._bound_kernel()).n_parameters(d)
+        of_classes = _COST_OF_CLASS * n_classes if n_classes > 2 else 1.0
+        return of_classes * max(n_parameters / _PARAMETERS, 1.0)
 
     def _chosen_rows(
         self, y: NDArray[np.float64], limit: int, entropy: int, *, is_classes: bool

@@ -324,7 +324,8 @@ class GPClassifier(LabelPredictions, GPEstimator):
         need neither.
     max_rows : int or "auto", default="auto"
         Of more rows so many are fitted, a random choice stratified by class, and ``notes_``
-        says so; at most 5000. "auto": 5000 for "map", 2000 for samplers.
+        says so; at most 5000. "auto": 5000 for "map", 2000 for samplers; fewer of several classes
+        or of more than 20 inputs: 1000 of three classes, 669 of ten, 1402 of two and 58 inputs.
 
     Attributes
     ----------
@@ -400,7 +401,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         self.feature_labels_ = self._labels()
         self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
         Xs = self.standardizer_.transform(X)
-        limit = self._limit_of_rows()
+        limit = self._limit_of_rows(self._cost_of_rows(len(self.classes_)))
         digest = digest_arrays(Xs, codes, *self._identity_of_inputs())
         options = run_options(self, digest, started)
         rows, _, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)

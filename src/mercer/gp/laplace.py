@@ -425,6 +425,9 @@ class ClassDraws(ABC):
     memory: FactorMemory = field(
         default_factory=FactorMemory, compare=False, repr=False, kw_only=True
     )
+    corrected: FactorMemory = field(
+        default_factory=FactorMemory, compare=False, repr=False, kw_only=True
+    )
     rows_at_once: ClassVar[int] = 512
 
     @abstractmethod
@@ -534,7 +537,11 @@ class LatentDraws(ClassDraws):
         factor = inverse_factor(K, a, self.y, scratch.take("factor", n))
         if self.mean_coef is not None:
             return (*factor, self.mean_coef[i])
-        return (*factor, a + correction_at_mode(K, a, self.y, *factor))
+
+        def compute() -> tuple[Array, ...]:
+            return (a + correction_at_mode(K, a, self.y, *factor),)
+
+        return factor + self.corrected.get(i, len(self.theta), compute)
 
 
 @dataclass(frozen=True, eq=False)
@@ -590,9 +597,13 @@ class SoftmaxDraws(ClassDraws):
         parts = (factors.roots, factors.inverses, factors.M)
         if self.mean_coef is not None:
             return (*parts, self.mean_coef[i])
-        products = scratch.take_stack("products", n_classes, n)
-        q = first_order_step(K, factors, proba, products)[1]
-        return (*parts, a + correction_at(K, Y, multiply(K, a), a, q, factors))
+
+        def compute() -> tuple[Array, ...]:
+            products = scratch.take_stack("products", n_classes, n)
+            q = first_order_step(K, factors, proba, products)[1]
+            return (a + correction_at(K, Y, multiply(K, a), a, q, factors),)
+
+        return parts + self.corrected.get(i, len(self.theta), compute)
 
 
 # Compiling the loops that Gaussian processes use, before the user waits for them unawares.

@@ -143,9 +143,11 @@ def _multiply(K, b, out):
     """Write K b into ``out``, or each K_c b_c, K of shape (C, n, n) or (1, n, n)."""
     if b.ndim == 1:
         out[:] = np.dot(K, b)
+    elif K.shape[0] == 1:
+        out[:] = np.dot(b, K[0])
     else:
         for c in range(b.shape[0]):
-            out[c] = np.dot(K[c if K.shape[0] > 1 else 0], b[c])
+            out[c] = np.dot(K[c], b[c])
 
 
 @compiled(nogil=True)

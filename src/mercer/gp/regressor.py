@@ -361,7 +361,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         weight, shape, period, frequency, noise.
     max_rows : int or "auto", default="auto"
         Of more rows so many are fitted, a random choice stratified by the target, and ``notes_``
-        says so; at most 5000. "auto": 5000 for "map", 2000 for samplers.
+        says so; at most 5000. "auto": 5000 for "map", 2000 for samplers; of more than 20
+        inputs fewer, as many as take about as long.
     n_inducing : int, "auto" or None, default=None
         With more rows than ``max_rows``: inducing points, from 10 to 5000, by which predictions
         are of all rows; hyperparameters stay those of the rows that are fitted. "auto": 2048.
@@ -471,7 +472,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             is_log=self._is_log,
         )
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
-        limit = self._limit_of_rows()
+        limit = self._limit_of_rows(self._cost_of_rows())
         given = (Xs, ys) if noise is None else (Xs, ys, noise.weights, noise.variances)
         digest = digest_arrays(*given, *self._identity_of_inputs())
         options = run_options(self, digest, started)

@@ -71,9 +71,9 @@ Array = NDArray[np.float64]
 # an error of the order of the square. A step below the second, with these, ends within rounding.
 _LAST_FACTORS, POLISHED = 1e-8, 1e-7
 _NEAR = 1e-4  # in place of the first, in logits, where only the evidence is wanted
-# Where classes share a Gram matrix, some products with it cost less than C factors: at most so many
-# for each row.
-_MOST_PRODUCTS = 2
+# Where classes share a Gram matrix that a cache holds, some products with it cost less than C
+# factors: up to so many rows, at most as many products as rows, or so many.
+_MOST_CACHED, _PRODUCTS = 512, 100
 _FARTHEST = 30.0  # logits of a start: beyond, its weights would vanish
 _MAX_STEPS, _MEMORY, _MAX_FACTORS = 16, 5, 60
 _STATIONARY = 1e-6  # the largest |Y - pi - a| of a mode, in units of the latent values
@@ -177,9 +177,9 @@ def softmax_evidence(
 def _mode_of_several(
     K: Array, Y: Array, scratch: Array, near: Array | None, last_step: float, tolerance: float
 ) -> tuple[Array, Array, Curvature]:
-    """As `find_mode`; of one Gram matrix without factors but those at the mode, if it is found."""
-    if len(K) == 1:
-        a, f, most = np.empty_like(Y), np.empty_like(Y), _MOST_PRODUCTS * Y.shape[1]
+    """As `find_mode`; of one small Gram matrix without factors but those at the mode."""
+    if len(K) == 1 and Y.shape[1] <= _MOST_CACHED:
+        a, f, most = np.empty_like(Y), np.empty_like(Y), max(_PRODUCTS, Y.shape[1])
         start = np.zeros_like(Y) if near is None else np.clip(near, -_FARTHEST, _FARTHEST)
         if climb_without_factors(K[0], Y, start, a, f, last_step, most):
             return a, f, _curvature_at(K, f, scratch)

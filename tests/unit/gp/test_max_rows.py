@@ -119,3 +119,18 @@ def test_two_classes_and_the_same_rows_each_time() -> None:
     ]
     np.testing.assert_array_equal(models[0]._X, models[1]._X)
     assert np.mean(models[0].predict(X) == y) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "d", "most"), [(2, 2, 2000), (3, 2, 1000), (10, 65, 451), (2, 58, 1402)]
+)
+def test_by_itself_fewer_rows_where_each_costs_more(n_classes: int, d: int, most: int) -> None:
+    """Of several classes and of many inputs; of many that one length scale serves as of few."""
+    model = GPClassifier()
+    model.n_features_in_, model.feature_labels_ = d, tuple(f"x{j}" for j in range(d))
+    assert model._limit_of_rows(model._cost_of_rows(n_classes)) == most
+    model.kernel = "isotropic(rbf)"
+    few = model._limit_of_rows(model._cost_of_rows(n_classes))
+    assert few == (2000 if n_classes == 2 else most if d < 20 else 669)
+    model.max_rows = 50
+    assert model._limit_of_rows(model._cost_of_rows(n_classes)) == 50
