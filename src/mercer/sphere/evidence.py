@@ -524,7 +524,11 @@ class _Labels:
     def _gaussian(self, sites: Sites) -> tuple[Sites, Array, Array, float]:
         """Sites as they may be; variances and means of f under them; log det P."""
         while True:
-            P = (self.L.T * sites.precision) @ self.L
+            if sites.precision.min() >= 0.0:  # of a matrix and itself: half the work
+                rooted = self.L * np.sqrt(sites.precision)[:, np.newaxis]
+                P = rooted.T @ rooted
+            else:
+                P = (self.L.T * sites.precision) @ self.L
             P.flat[:: len(P) + 1] += 1.0
             try:
                 C = factorise(P.T)
