@@ -344,7 +344,8 @@ def _contender(plan: Plan, fitted: Fitted | None = None) -> Contender:
     is_quick = getattr(plan.estimator, "inference", None) == "map"
     quicker = plan.entry.quicker[:1] if fitted is None and not is_quick else ()
     nearby = None if fitted is None else fitted.estimator._left
-    return contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds, nearby)
+    own = contender_of(plan.label, estimator, quicker, plan.given, plan.split.folds, nearby)
+    return replace(own, sooner=own.sooner[:1])
 
 
 def _say_first_scores(plan: Plan, session: Session, result: Result) -> None:

@@ -196,10 +196,12 @@ def contender_of(
         if not is_quicker and limit is None:
             break
         quick = type(full)(**{**params, **changes, "checkpoint": None})
-        words = _words_of(quick)
-        if limit is not None:
-            words += f", {limit} rows"
-        sooner.append(Setting(words, maker_of(quick), limit))
+        limits = [limit]
+        if limit is not None and limit < _FEW_ROWS and n_rows > 1.5 * _FEW_ROWS:
+            limits.append(_FEW_ROWS)  # fewer of many classes say little of a model
+        for most in limits:
+            words = _words_of(quick) + ("" if most is None else f", {most} rows")
+            sooner.append(Setting(words, maker_of(quick), most))
     return Contender(name, False, maker_of(full, nearby), _words_of(full), tuple(sooner))
 
 

@@ -7,7 +7,15 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
-from mercer.estimation.cross_validate import Contender, Fold, Setting, cross_validate, maker_of
+from mercer import GPClassifier
+from mercer.estimation.cross_validate import (
+    Contender,
+    Fold,
+    Setting,
+    contender_of,
+    cross_validate,
+    maker_of,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
@@ -83,6 +91,25 @@ def test_a_quicker_setting_stands_where_the_longer_one_fails() -> None:
     assert (result.setting, result.is_quick, result.problem) == ("quick", True, "")
     assert isinstance(result.error, ValueError)
     assert told == ["quick"]
+
+
+@pytest.mark.parametrize(
+    ("n", "n_classes", "rungs"),
+    [
+        (700, 3, [None]),
+        (1000, 3, [500]),
+        (1000, 10, [150, 500]),
+        (700, 10, [150]),
+        (200, 10, [None]),
+    ],
+)
+def test_of_many_classes_a_quick_setting_takes_more_rows_while_time_lasts(
+    n: int, n_classes: int, rungs: list[int | None]
+) -> None:
+    y = np.arange(n) % n_classes
+    fold = Fold(np.zeros((n, 1)), y, np.zeros((1, 1)), y[:1])
+    own = contender_of("it", GPClassifier(), [{"inference": "map"}], (), [fold])
+    assert [each.most_rows for each in own.sooner] == rungs
 
 
 class Counting(DummyClassifier):
