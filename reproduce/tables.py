@@ -207,6 +207,12 @@ def _size(metrics: dict[str, Any]) -> list[str]:
     )
 
 
+def _seconds_of_classes(metrics: dict[str, Any]) -> list[str]:
+    keys = ["data", "method", "fit_seconds", "predict_seconds", "error", "log_score"]
+    header = ["table", "method", "fit, s", "predict, s", "error", "log score"]
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
 def _startup(metrics: dict[str, Any]) -> list[str]:
     names = {
         "help_seconds": "`mercer --help`",
@@ -407,6 +413,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "gp-gradient": ("gp-gradient-v1", _gradient),
     "gp-ess": ("gp-ess-v1", _ess),
     "gp-memory": ("gp-memory-v1", _size),
+    "seconds-classes": ("seconds-classes-v1", _seconds_of_classes),
     "startup": ("startup-v1", _startup),
     "sphere-cone": ("sphere-cone-v1", _cone),
     "sphere-noise": ("sphere-noise-v1", _noise),
