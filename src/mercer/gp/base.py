@@ -288,9 +288,10 @@ def _check_function(
 
 _INFERENCES = ("importance", "hmc", "nuts", "metropolis", "map")
 MOST_ROWS = 5000
-# "auto": at most so many rows by samplers, of so many parameters or fewer; of more parameters or
-# classes as many as take about as long, a row of C classes costing so often C rows of two.
-_MOST_SAMPLED, _PARAMETERS, _COST_OF_CLASS = 2000, 20, 8.0 / 3.0
+# "auto": so many rows by samplers, of two classes or numbers and up to so many parameters; of more,
+# as many as take about as long, a fit of C classes being so often C times one of two, but at least
+# so many of each class.
+_MOST_SAMPLED, _PARAMETERS, _COST_OF_CLASS, _LEAST_OF_CLASS = 2000, 20, 8.0 / 3.0, 10
 # "auto": of more rows so many teach the hyperparameters, inducing points the rest; and with
 # contaminated noise, whose chains take several factors a step.
 _LEARNING = 1000
@@ -401,7 +402,7 @@ class GPEstimator(KernelEstimator):
             check_positive("step_size", self.step_size)
         check_common(self)
 
-    def _limit_of_rows(self, cost: float = 1.0) -> int:
+    def _limit_of_rows(self, n_classes: int = 2, cost: float = 1.0) -> int:
         """Return how many rows are fitted at most, where they cost so much; see `_cost_of_rows`.
 
         Raises
@@ -414,7 +415,7 @@ class GPEstimator(KernelEstimator):
             return _LEARNING
         if given == "auto":
             most = MOST_ROWS if self.inference == "map" else _MOST_SAMPLED
-            return int(most * cost ** (-1.0 / 3.0))
+            return min(max(int(most * cost ** (-1.0 / 3.0)), _LEAST_OF_CLASS * n_classes), most)
         if isinstance(given, str):
             raise UsageError(f'max_rows must be "auto" or a number; got {given!r}')
         limit = check_count("max_rows", given, 10)
@@ -427,9 +428,9 @@ class GPEstimator(KernelEstimator):
 
     def _cost_of_rows(self, n_classes: int = 2) -> float:
         """Return what a fit of the known inputs costs, over one of two classes and few inputs."""
-        d = len(self.feature_labels_)
-        is_auto = self._is_auto
-        n_parameters = d if is_auto else kernel_named(self._bound_kernel()).n_parameters(d)
+        n_parameters = d = len(self.feature_labels_)
+        if not self._is_auto:
+            n_parameters = kernel_named(self._bound_kernel()).n_parameters(d)
         of_classes = _COST_OF_CLASS * n_classes if n_classes > 2 else 1.0
         return of_classes * max(n_parameters / _PARAMETERS, 1.0)
 
@@ -444,7 +445,7 @@ class GPEstimator(KernelEstimator):
         if n <= limit:
             return np.arange(n), None, ()
         if self.n_inducing is not None and self.max_rows == "auto":
-            limit = _LEARNING
+            limit = min(limit, _LEARNING)
         rows = stratified_rows(y, limit, stream(entropy, "rows", 1), is_classes=is_classes)
         inducing = None
         if self.n_inducing is not None:

@@ -472,7 +472,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             is_log=self._is_log,
         )
         Xs, ys = self.standardizer_.transform(X), target.transform(y)
-        limit = self._limit_of_rows(self._cost_of_rows())
+        limit = self._limit_of_rows(cost=self._cost_of_rows())
         given = (Xs, ys) if noise is None else (Xs, ys, noise.weights, noise.variances)
         digest = digest_arrays(*given, *self._identity_of_inputs())
         options = run_options(self, digest, started)

@@ -128,9 +128,24 @@ def test_by_itself_fewer_rows_where_each_costs_more(n_classes: int, d: int, most
     """Of several classes and of many inputs; of many that one length scale serves as of few."""
     model = GPClassifier()
     model.n_features_in_, model.feature_labels_ = d, tuple(f"x{j}" for j in range(d))
-    assert model._limit_of_rows(model._cost_of_rows(n_classes)) == most
+    assert model._limit_of_rows(n_classes, model._cost_of_rows(n_classes)) == most
     model.kernel = "isotropic(rbf)"
-    few = model._limit_of_rows(model._cost_of_rows(n_classes))
+    few = model._limit_of_rows(n_classes, model._cost_of_rows(n_classes))
     assert few == (2000 if n_classes == 2 else most if d < 20 else 669)
     model.max_rows = 50
-    assert model._limit_of_rows(model._cost_of_rows(n_classes)) == 50
+    assert model._limit_of_rows(n_classes, model._cost_of_rows(n_classes)) == 50
+
+
+def test_by_itself_ten_rows_of_each_of_many_classes() -> None:
+    model = GPClassifier()
+    assert [model._limit_of_rows(n, 1e5) for n in (3, 100, 300)] == [43, 1000, 2000]
+
+
+def test_of_many_inputs_hyperparameters_are_learned_from_no_more_rows_than_there_are() -> None:
+    """The thousand rows that teach where there are inducing points may be more than all."""
+    model, y = GPRegressor(n_inducing="auto"), np.arange(800.0)
+    rows, inducing, (note,) = model._chosen_rows(y, 736, 0, is_classes=False)
+    assert (len(rows), len(set(rows))) == (736, 736)
+    assert inducing is not None
+    assert len(inducing) == 800
+    assert "learned from 736 of 800 rows" in note
