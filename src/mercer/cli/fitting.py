@@ -546,7 +546,7 @@ _FEWER = 20_000  # rows that a kernel is learned from in less time
 def _warn_of_hours(
     entry: ModelEntry, estimator: Any, n: int, n_classes: int, session: Session
 ) -> None:
-    """Say between which times chains over many rows take, and what takes less."""
+    """Say how long chains over many rows take, and what takes less."""
     if entry.name != "spectral":
         return
     from mercer.spectral.settings import expected_seconds
@@ -557,14 +557,20 @@ def _warn_of_hours(
         return
     rows = min(n, params["kernel_rows"] or n)
     words = (
-        f"the saved model takes about {spoken(seconds)} to {spoken(_LONGER * seconds)} of CPU "
-        f"time, its kernel learned from {rows} rows; "
+        f"the saved model takes {_between(estimator, seconds)} of CPU time, "
+        f"its kernel learned from {rows} rows; "
     )
     if rows > _FEWER:
-        less = seconds * _FEWER / rows
-        fewer = f"{spoken(less)} to {spoken(_LONGER * less)}"
-        words += f"--set kernel_rows={_FEWER} takes about {fewer}, and "
+        less = _between(estimator, seconds * _FEWER / rows)
+        words += f"--set kernel_rows={_FEWER} takes {less}, and "
     session.note("time", f"{words}--set max_seconds={_LONG:g} ends it in time")
+
+
+def _between(estimator: Any, seconds: float) -> str:
+    """Say how long a fit takes; much less where the rows have use for few frequencies."""
+    if estimator.n_frequencies == "auto":
+        return f"up to {spoken(_LONGER * seconds)}"
+    return f"about {spoken(seconds)} to {spoken(_LONGER * seconds)}"
 
 
 def _describe_split(split: Split, estimator: Any, session: Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from mercer.errors import UsageError
+from mercer.errors import NumericalError, UsageError
 from mercer.estimation.run import run_options
 from mercer.estimation.standardize import TargetScale
 from mercer.estimation.tasks import ORDER_TAKEN, classes_of, ordered_categories
@@ -33,6 +34,7 @@ from mercer.spectral.class_model import (
     OrderedLaw,
     class_codes,
     log_posterior,
+    maximise,
     newton,
 )
 from mercer.spectral.class_sampler import ClassAdaptation, ClassChain, ClassSampler, JointSampler
@@ -51,6 +53,7 @@ from mercer.spectral.fitting import (
     learn_spectrum,
     make_probe,
     missing_of,
+    resolve,
     right_targets,
     sample_long_enough,
 )
@@ -83,6 +86,9 @@ _RIDGE_OF_ASCENT = 0.01
 # Times |log c|^2 in the search for the start: 0 and 1 are not numbers with normal noise, whose
 # evidence makes too much of what a few hundred of them say.
 _PENALTY = 2.0
+# Ridges at which numbers of frequencies are compared, and the share of their log evidence that
+# fewer may lose: where nearly all rows are told apart, thousandths of a nat count.
+_RIDGES_TRIED, _WORTH = np.geomspace(3.0, 0.03, 4), 0.05
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,26 @@ class ClassSettings:
 
         first = self.spectral.first_scales(X.shape[1])
         return self.law.climb(codes, climb, deadline) or replace(first, log_evidence=0.0)
+
+    def log_evidence(self, W: Array, X: Array, codes: Array) -> float:
+        """Laplace's log evidence of frequencies W (m, d) given rows X (n, d), in nats.
+
+        At the best of some ridges, or at that which is given.
+        """
+        rows, model = MemoryRows(X, codes, self.spectral.linear_part), self.model(X.shape[1])
+        ones, m2, best = np.ones(self.n_sticks), 2 * len(W), -math.inf
+        coef: Array = np.zeros((self.n_sticks, m2 + model.n_linear))
+        for ridge in self.spectral.ridges_tried(_RIDGES_TRIED):
+            precisions = model.precisions_of_all(m2, ridge * ones, _FIRST_LINEAR_PRECISION * ones)
+            try:
+                coef = maximise(W, coef, self.law, precisions, rows)
+                laws = newton(W, coef, self.law, precisions, rows)
+            except NumericalError:  # of a ridge that is too small
+                continue
+            volume = sum(float(np.log(law.factor.diagonal()).sum()) for law in laws)
+            density = log_posterior(rows, W, coef, self.law, precisions) - volume
+            best = max(best, density + 0.5 * float(np.log(precisions).sum()))
+        return best
 
     def start(self, found: Scales) -> Start:
         """Return where chains start."""
@@ -159,7 +185,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         if common.is_scale_learned:
             deadline = options.deadline_before_chains(TIME_OF_START)
             found = settings.climb(stream(options.entropy, "scales"), X, codes, deadline=deadline)
-        common = common.resolved(stream(options.entropy, "scales", 2), found, X)
+        common = resolve(common, settings.log_evidence, rows, X, found, options.entropy, _WORTH)
         settings = replace(settings, spectral=common)
     ascent = None
     if common.proposals == "pcn" and not settings.law.is_firm:
@@ -333,31 +359,14 @@ def class_draws(draws: Draws) -> ClassDraws:
 
 Positions = NDArray[np.int64]
 
-_MOST_STEPS = 12
-_MOST_HALVINGS = 8
-# A Newton step this short, in squared standard deviations of the posterior, ends the search.
-_SHORT = 1e-2
 _SMALLEST_PROBA = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """One draw to complete, its precisions on the diagonal (K, 2 M + p), and its random stream."""
-
-    frequencies: Array
-    coef: Array
-    prior_precisions: Array
-    index: int
-    law: Law = CLASSES
-
-
-@dataclass(frozen=True, eq=False)
-class _Completed:
-    """Coefficients from all rows but those left out, then from all; deviations around the last."""
-
-    before: Array
-    mean: Array
-    deviations: Array
+# A draw to complete: its place among all, frequencies, coefficients, precisions on the diagonal
+# (K, 2 M + p), and law. What comes of it: coefficients from all rows but those left out, then from
+# all, and deviations around the last.
+_Task = tuple[int, Array, Array, Array, Law]
+_Completed = tuple[Array, Array, Array]
 
 
 def complete_classes(
@@ -381,36 +390,30 @@ def complete_classes(
     """
     model = settings.model(rows.n_inputs)
     some = class_draws(draws)
-    tasks = [_task(model, draws, some, int(i)) for i in spread(draws.n_total, full_draws)]
+    ridges, linear = draws.flat("ridge_precision"), draws.flat("linear_precision")
+    of_features = 2 * some.frequencies.shape[1]
+    tasks: list[_Task] = [
+        (int(i), some.frequencies[i], some.mean[i],
+         model.precisions_of_all(of_features, ridges[i], linear[i]), some.law(i))
+        for i in spread(draws.n_total, full_draws)
+    ]  # fmt: skip
     check = check_rows(rows.n_rows, subset, entropy)
     X, codes = rows.take(check)
     others = RowsWithout(rows, check)
     added = MemoryRows(X, codes, rows.has_linear_part, rows.device)
     run = functools.partial(_complete, others, added, entropy, deadline=deadline)
     ends = in_processes(count_workers(n_jobs), [delayed(run)(task) for task in tasks])
-    tasks = [task for task, end in zip(tasks, ends, strict=True) if end is not None]
-    found = [end for end in ends if end is not None]
-    if not found:
+    done = [task[0] for task, end in zip(tasks, ends, strict=True) if end is not None]
+    if not done:
         return None
-    frequencies = np.stack([task.frequencies for task in tasks])
-    after = ClassDraws(
-        frequencies,
-        np.stack([each.mean for each in found]),
-        np.stack([each.deviations for each in found]),
-        None if some.thresholds is None else some.thresholds[[task.index for task in tasks]],
-    )
-    unseen = replace(after, mean=np.stack([each.before for each in found]))
+    before, mean, deviations = map(np.stack, zip(*filter(None, ends), strict=True))
+    thresholds = None if some.thresholds is None else some.thresholds[done]
+    after = ClassDraws(some.frequencies[done], mean, deviations, thresholds)
+    unseen = replace(after, mean=before)
     note = _words(some, unseen, X, codes, len(subset), rows.n_rows)
-    if len(found) < len(ends):
-        note += f"; max_seconds left no time for {len(ends) - len(found)} more draws"
+    if len(done) < len(ends):
+        note += f"; max_seconds left no time for {len(ends) - len(done)} more draws"
     return after, note
-
-
-def _task(model: LogisticModel, draws: Draws, some: ClassDraws, i: int) -> _Task:
-    W = some.frequencies[i]
-    ridges, linear = draws.flat("ridge_precision")[i], draws.flat("linear_precision")[i]
-    precisions = model.precisions_of_all(2 * len(W), ridges, linear)
-    return _Task(W, some.mean[i], precisions, i, some.law(i))
 
 
 def _complete(
@@ -421,43 +424,15 @@ def _complete(
     deadline: float | None = None,
 ) -> _Completed | None:
     """Learn the coefficients of one draw; None where time ends before that."""
-    if is_late(deadline):
-        return None
+    index, W, coef, precisions, law = task
     with one_blas_thread():
-        coef = _maximise(others, task, deadline)
-        if coef is None:
-            return None
-        laws = newton(task.frequencies, coef, task.law, task.prior_precisions, others, added)
-    rng = stream(entropy, "coefficients", task.index)
-    deviations = [law.draw(rng, N_DEVIATIONS) for law in laws]
-    return _Completed(coef, np.stack([law.mean for law in laws]), np.stack(deviations))
-
-
-def _maximise(rows: TrainingRows, task: _Task, deadline: float | None = None) -> Array | None:
-    """Coefficients of the highest posterior density: Newton steps, halved where they overshoot.
-
-    None where time ends before that.
-    """
-    W, law, precisions = task.frequencies, task.law, task.prior_precisions
-    coef, density = task.coef, log_posterior(rows, W, task.coef, law, precisions)
-    for _ in range(_MOST_STEPS):
+        coef = maximise(W, coef, law, precisions, others, deadline)
         if is_late(deadline):
             return None
-        laws = newton(W, coef, law, precisions, rows)
-        step = np.stack([law.mean for law in laws]) - coef
-        size = sum(
-            float(np.square(np.tril(law.factor).T @ s).sum())
-            for law, s in zip(laws, step, strict=True)
-        )
-        for _ in range(_MOST_HALVINGS):
-            new_density = log_posterior(rows, W, coef + step, law, precisions)
-            if new_density >= density:
-                coef, density = coef + step, new_density
-                break
-            step = 0.5 * step
-        if size < _SHORT:
-            break
-    return coef
+        laws = newton(W, coef, law, precisions, others, added)
+    rng = stream(entropy, "coefficients", index)
+    deviations = [each.draw(rng, N_DEVIATIONS) for each in laws]
+    return coef, np.stack([each.mean for each in laws]), np.stack(deviations)
 
 
 def _words(

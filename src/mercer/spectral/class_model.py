@@ -352,6 +352,42 @@ def newton(
     ]
 
 
+# Steps of a search for the maximum, halvings of a step that overshoots, and the length of a last
+# step, in squared standard deviations of the posterior.
+_MOST_STEPS, _MOST_HALVINGS, _SHORT = 40, 30, 1e-2
+
+
+def maximise(
+    frequencies: Array,
+    coef: Array,
+    law: Law,
+    precisions: Array,
+    rows: TrainingRows,
+    deadline: float | None = None,
+) -> Array:
+    """Coefficients (K, 2 M + p) of the highest density, by Newton's method from ``coef``.
+
+    After ``deadline``, of `time.monotonic`, no other step is taken.
+    """
+    if is_late(deadline):
+        return coef
+    density = log_posterior(rows, frequencies, coef, law, precisions)
+    for _ in range(_MOST_STEPS):
+        laws = newton(frequencies, coef, law, precisions, rows)
+        step = np.stack([each.mean for each in laws]) - coef
+        turned = (np.tril(each.factor).T @ s for each, s in zip(laws, step, strict=True))
+        size = sum(float(each @ each) for each in turned)
+        for _ in range(_MOST_HALVINGS):
+            new_density = log_posterior(rows, frequencies, coef + step, law, precisions)
+            if new_density >= density:
+                coef, density = coef + step, new_density
+                break
+            step = 0.5 * step
+        if size < _SHORT or is_late(deadline):
+            break
+    return coef
+
+
 # Ordered classes: one function and C - 1 thresholds.
 #
 # **Model.** Is it the lowest class, else the next, and so on, the continuation-ratio logit [1]_:

@@ -26,6 +26,7 @@ from mercer.spectral.class_model import (
     log_likelihood,
     log_posterior,
     logistic_coefficients,
+    maximise,
     newton,
     signs_of,
 )
@@ -227,20 +228,9 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
         return replace(state, mean=proposed[np.newaxis], deviations=none), accepted
 
     def _at_maximum(self, state: ClassState) -> ClassState:
-        """Climb to coefficients of the highest density: Newton steps, halved if they overshoot."""
-        coef = state.coef
-        density = self._log_posterior(state, coef)
-        for _ in range(_MOST_NEWTON_STEPS):
-            step, before = self._newton(state, coef).mean[np.newaxis] - coef, density
-            for _ in range(_MOST_HALVINGS):
-                new = self._log_posterior(state, coef + step)
-                if new > density:
-                    coef, density = coef + step, new
-                    break
-                step = 0.5 * step
-            if density - before < _CLOSE:
-                break
-        return replace(state, mean=coef)
+        """Take coefficients of the highest density."""
+        given = state.frequencies, state.coef, state.law, self._precisions(state), self.rows
+        return replace(state, mean=maximise(*given))
 
     def _newton(self, state: ClassState, coef: Array) -> LogisticCoefficients:
         """Return the normal law around one Newton step from coefficients (1, 2 M + p)."""
@@ -503,8 +493,6 @@ def _log_density_of_log(prior: GammaPrior, values: Array) -> Array:
 # ----------
 # .. [1] D. Gamerman, "Sampling from the posterior distribution in generalized linear mixed models",
 #    Statistics and Computing 7 (1997).
-
-_MOST_NEWTON_STEPS, _MOST_HALVINGS, _CLOSE = 40, 30, 1e-3  # the last in nats
 
 
 def _towards(law: LogisticCoefficients, coef: Array, step: float) -> Array:

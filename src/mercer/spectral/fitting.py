@@ -138,7 +138,7 @@ def fit_spectral(
             model, rng = settings.model(*X_right.shape), stream(options.entropy, "scales", 3)
             waves = find_waves(rng, X_right, y_right, model, found)
             found = settings.with_waves(rng, replace(found, waves=waves), X_right, y_right)
-        settings = settings.resolved(stream(options.entropy, "scales", 2), found, X)
+        settings = resolve(settings, settings.log_evidence, rows, X, found, options.entropy)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
     sampler, noise = make_sampler(rows, X, found, settings, few), settings.noise_law
     if noise is not None:
@@ -163,6 +163,25 @@ def fit_spectral(
             draws, variables={**draws.variables, "noise_range": noise_range(rows, draws)}
         )
     return FittedSpectral(found, draws, diagnostics, notes)
+
+
+def resolve(
+    settings: SpectralSettings,
+    log_evidence: Callable[[Array, Array, Array], float],
+    rows: TrainingRows,
+    X: Array,
+    found: Scales,
+    entropy: int,
+    share: float = math.inf,
+) -> SpectralSettings:
+    """Settle the number of frequencies: what rows like X (n, d) resolve and have use for."""
+    most = None
+    if settings.rows_to_resolve >= MANY_ROWS:
+        chosen = some_positions(stream(entropy, "rows", 5), rows.n_rows, MANY_ROWS)
+        X_many, y = rows.take(chosen)
+        rng = stream(entropy, "scales", 6)
+        most = settings.n_worth(rng, found, len(y), lambda W: log_evidence(W, X_many, y), share)
+    return settings.resolved(stream(entropy, "scales", 2), found, X, most)
 
 
 def sample_long_enough(

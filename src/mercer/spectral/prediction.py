@@ -504,7 +504,8 @@ class LearnedKernel:
         Number of Fourier frequencies, two features each. "auto": by the effective degrees of
         freedom that the rows give the function at the start, six for ten of the first 60 and five
         for each four further ones, 16 at least; at most two for each five rows (48 with few of
-        them) or 160, 384 from 5000 rows on.
+        them) or 160, 384 from 5000 rows on; and then no more than have a use, the fewest
+        from 32 on whose evidence is within .005 nats a row of that of all at the start.
     concentration : float or "learn", default=2.0
         Concentration of the Dirichlet process: the larger, the more components.
     base_measure : {"diagonal", "full"}, default="diagonal"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -63,6 +64,12 @@ _SCALE_SHAPE = 1.0
 TAME, _SUSPICIOUS = 3.0, 4.0
 _RIDGES_OF_WAVES = np.array([1e-6, 1e2])
 _HALVES, _ROUNDS, _RATES = 2, 4, (0.01, 0.1, 0.3)
+# With many rows: numbers of frequencies whose evidence is compared, the ridges at which, and what
+# a row may lose of it, in nats.
+_NUMBERS = (32, 48, 64, 96, 128, 192, 256)
+_RIDGES_TRIED = np.geomspace(1e-6, 1e2, 13)
+_WORTH = 0.005
+Evidence = Callable[[Array], float]  # of frequencies (m, d), in nats
 
 
 def default_scale(n_inputs: int) -> Array:
@@ -313,13 +320,57 @@ class SpectralSettings:
         tried = np.append(math.log(found.ridge), np.linspace(*np.log(_RIDGES_OF_WAVES)))
         return replace(found, ridge=math.exp(max(tried, key=density)))
 
-    def resolved(self, rng: np.random.Generator, found: Scales, X: Array) -> SpectralSettings:
+    def log_evidence(self, W: Array, X: Array, y: Array) -> float:
+        """Log evidence of frequencies W (m, d) given rows X (n, d), y (n,), in nats.
+
+        At the best of some ridges, or at that which is given.
+        """
+        y = np.clip(y, -TAME, TAME) if self.has_far_errors else y
+        F = np.vstack([design(W, X, self.linear_part), y.T])
+        gram, model = F @ F.T, self.model(len(X), X.shape[1], math.prod(y.shape[1:]))
+        best = -math.inf
+        for ridge in self.ridges_tried(_RIDGES_TRIED):
+            prior = model.prior_precisions(2 * len(W), ridge, _FIRST_LINEAR_PRECISION)
+            try:
+                best = max(best, coefficients(model, gram, prior).log_evidence)
+            except NumericalError:  # of a ridge that is too small
+                continue
+        return best
+
+    def ridges_tried(self, ridges: Array) -> Array:
+        """These, if the ridge is learned."""
+        given = self.ridge_precision
+        return ridges if isinstance(given, str) else np.array([float(given)])
+
+    def n_worth(
+        self,
+        rng: np.random.Generator,
+        found: Scales,
+        n_rows: int,
+        log_evidence: Evidence,
+        share: float = math.inf,
+    ) -> int:
+        """How many frequencies of the start so many rows have use for, 32 at least.
+
+        The fewest whose evidence is below that of all by no more than a few thousandths of a nat a
+        row, and by no more than this share of it. Those of the start lie where chance put them;
+        chains move them, and need fewer.
+        """
+        m = self.n_frequencies
+        W = rng.permutation(self.start(found).frequencies(rng, m)[0])
+        of_all = log_evidence(W)
+        least = of_all - min(_WORTH * n_rows, share * abs(of_all))
+        return next((k for k in _NUMBERS if k < m and log_evidence(W[:k]) >= least), m)
+
+    def resolved(
+        self, rng: np.random.Generator, found: Scales, X: Array, most: int | None = None
+    ) -> SpectralSettings:
         """Have no more frequencies than rows like those of X (n, d) resolve, 16 at least.
 
         Six for ten of the first 60 effective degrees of freedom of the function at the start, five
         for each four further ones, and each has two features: what is more cannot be placed by the
         rows, and shares of components become walks of all that are there. Draws take up to four
-        sweeps instead.
+        sweeps instead. No more than ``most``, see `n_worth`.
         """
         if self.rows_to_resolve == 0:
             return self
@@ -328,7 +379,7 @@ class SpectralSettings:
         first = min(degrees, _FIRST_DEGREES)
         wanted = _A_DEGREE * first + _A_FURTHER_DEGREE * (degrees - first)
         number = max(math.ceil(wanted), _FEWEST_RESOLVED)
-        number = min(number, self.n_frequencies)
+        number = min(number, self.n_frequencies, most or self.n_frequencies)
         n_sweeps = min(round((self.n_frequencies / number) ** 2), _MOST_SWEEPS)
         return replace(self, n_frequencies=number, n_sweeps=n_sweeps)
 

@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from mercer.spectral.base_measure import DiagonalBase, FullBase
+from mercer.spectral.class_fitting import ClassSettings
 from mercer.spectral.estimator import BaNKRegressor
-from mercer.spectral.model import Scales
+from mercer.spectral.model import Scales, coefficients, design
 from mercer.spectral.settings import (
     SpectralSettings,
     default_scale,
@@ -127,6 +129,68 @@ def test_not_fewer_than_16_nor_more_than_asked_for() -> None:
     assert resolved(X, 1e4, n_frequencies=12) == settings(
         n_frequencies=12, rows_to_resolve=500, n_sweeps=1
     )
+
+
+def line_and(curve: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows X (2000, 2), and targets: a line, a curve over the first input, and noise."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((2000, 2))
+    y = X[:, 1] + np.interp(X[:, 0], np.linspace(-3.0, 3.0, len(curve)), curve)
+    y += noise * rng.standard_normal(2000)
+    return X, (y - y.mean()) / y.std()
+
+
+PLAIN = line_and(np.zeros(2), 2.0)
+ROUGH = line_and(np.random.default_rng(8).standard_normal(80), 0.05)
+
+
+def worth(how: SpectralSettings | ClassSettings, X: np.ndarray, y: np.ndarray) -> int:
+    plan, found = settings(n_frequencies=384), Scales(np.array([8.0, 1.0]), 0.1)
+    given = np.random.default_rng(3), found, len(y), lambda W: how.log_evidence(W, X, y)
+    return plan.n_worth(*given)
+
+
+def test_numbers_have_use_for_more_frequencies_the_rougher_the_function() -> None:
+    assert worth(settings(), *PLAIN) == 32
+    assert worth(settings(), *ROUGH) > 64
+    assert worth(settings(noise="contaminated"), *ROUGH) > 64
+
+
+def test_classes_have_use_for_more_frequencies_the_rougher_the_function() -> None:
+    (X, y), classes = ROUGH, ClassSettings(settings(), 2)
+    assert worth(classes, X, 2.0 - (X[:, 1] > 0.0) - (X[:, 1] > 1.0)) == 32
+    assert worth(classes, X, 2.0 - (y > 0.0) - (y > 0.7)) > 64
+
+
+def test_evidence_is_that_of_the_best_ridge_or_of_the_given_one() -> None:
+    (X, y), W = ROUGH, np.random.default_rng(9).standard_normal((20, 2))
+    learned, given = settings(), settings(ridge_precision=1e-2)
+    model, F = learned.model(len(X), 2), np.vstack([design(W, X, True), y])
+    of = [
+        coefficients(model, F @ F.T, model.prior_precisions(40, ridge, 1.0)).log_evidence
+        for ridge in (1e-2, *np.geomspace(1e-6, 1e2, 13))
+    ]
+    assert given.log_evidence(W, X, y) == pytest.approx(of[0], rel=1e-12)
+    assert learned.log_evidence(W, X, y) == pytest.approx(max(of[1:]), rel=1e-12)
+
+
+def test_evidence_of_classes_is_that_of_laplace() -> None:
+    """Two classes of thirty rows, against a search by SciPy and a numerical Hessian's volume."""
+    rng = np.random.default_rng(10)
+    X, W = rng.standard_normal((30, 2)), rng.standard_normal((3, 2))
+    codes = (X[:, 0] + 0.5 * rng.standard_normal(30) > 0.0).astype(float)
+    F, sign = design(W, X, True), np.where(codes == 0.0, 1.0, -1.0)
+    prior = np.array([0.5] * 6 + [1e-2, 1.0, 1.0])
+
+    def loss(coef: np.ndarray) -> float:
+        return float(np.logaddexp(0.0, -sign * (coef @ F)).sum() + 0.5 * prior @ coef**2)
+
+    found = minimize(loss, np.zeros(9), method="BFGS", options={"gtol": 1e-8})
+    p = 1.0 / (1.0 + np.exp(-found.x @ F))
+    hessian = (F * (p * (1.0 - p))) @ F.T + np.diag(prior)
+    want = -found.fun + 0.5 * np.log(prior).sum() - 0.5 * np.linalg.slogdet(hessian)[1]
+    classes = ClassSettings(settings(ridge_precision=0.5), 1)
+    assert classes.log_evidence(W, X, codes) == pytest.approx(want, abs=1e-2)
 
 
 def test_a_number_that_is_given_stays() -> None:
