@@ -407,6 +407,18 @@ def _defaults(metrics: Metrics) -> list[str]:
     )  # fmt: skip
 
 
+def _frequencies(metrics: Metrics) -> list[str]:
+    return table(
+        ["data", "method", "frequencies", "log score", "error", "CPU s"],
+        [
+            [cell["data"], cell["method"], cell["frequencies"] or "",
+             f"{cell['log_score']:.4f} ± {cell['log_score_se']:.4f}", f"{cell['error']:.4f}",
+             f"{cell['cpu_seconds']:.1f}"]
+            for cell in metrics["cells"]
+        ],
+    )  # fmt: skip
+
+
 def _ordered(metrics: Metrics) -> list[str]:
     return table(
         ["data", "method", "log score", "ranked probability score", "wrong", "CPU s"],
@@ -478,6 +490,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-missing": ("spectral-missing-v1", _missing),
     "spectral-missing-classes": ("spectral-missing-v1", _missing_of_classes),
     "spectral-default": ("spectral-default-v1", _defaults),
+    "spectral-frequencies": ("spectral-frequencies-v1", _frequencies),
     "spectral-series": ("spectral-series-v1", _series),
     "spectral-series-periods": ("spectral-series-v1", _series_periods),
     "spectral-figure-4": (
