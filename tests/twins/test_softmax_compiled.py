@@ -161,3 +161,17 @@ def test_add_products(n: int) -> None:
     expected = A + np.triu(sum_of)
     compiled.add_products(A, a, q)
     np.testing.assert_allclose(A, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_average_softmax(n_classes: int) -> None:
+    rng = np.random.default_rng(n_classes)
+    mean, normals = (
+        30.0 * rng.standard_normal((7, n_classes)),
+        rng.standard_normal((9, n_classes - 1)),
+    )
+    roots = rng.standard_normal((7, n_classes - 1, n_classes))
+    out = np.empty_like(mean)
+    compiled.average_softmax(mean, roots, normals, out)
+    expected = softmax(mean[:, np.newaxis] + normals @ roots, axis=2).mean(axis=1)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-300)

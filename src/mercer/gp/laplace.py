@@ -405,7 +405,8 @@ class LaplaceValues:
 # Predictions of a GP classifier: one draw after the other, blocks of rows within.
 #
 # Memory is a few n x n arrays (of several classes two stacks of them) and one block of rows,
-# however many draws and rows there are.
+# however many draws and rows there are; and half a GiB at most for factors kept from one call to
+# the next.
 
 
 @dataclass(frozen=True, eq=False)
@@ -630,3 +631,4 @@ def compile_softmax_now() -> None:
     for n_grams in (1, n_classes):
         K = np.stack([np.eye(n)] * n_grams)
         fit_softmax(K, np.eye(n_classes)[:, np.arange(n) % n_classes])
+    expected_softmax(np.zeros((1, n_classes)), np.eye(n_classes)[np.newaxis])

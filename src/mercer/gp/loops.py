@@ -120,6 +120,29 @@ def _softmax(f, proba):
 
 
 @compiled(nogil=True)
+def average_softmax(mean, roots, normals, out):
+    """Write the softmax of mean (m, C) + normals (P, C - 1) @ roots (m, C - 1, C), averaged."""
+    n_classes, n_normals = mean.shape[1], len(normals)
+    f = np.empty(n_classes)
+    for i in range(len(mean)):
+        out[i] = 0.0
+        for p in range(n_normals):
+            largest = -np.inf
+            for c in range(n_classes):
+                f[c] = mean[i, c]
+                for k in range(n_classes - 1):
+                    f[c] += normals[p, k] * roots[i, k, c]
+                largest = max(largest, f[c])
+            total = 0.0
+            for c in range(n_classes):
+                f[c] = math.exp(f[c] - largest)
+                total += f[c]
+            scale = 1.0 / (total * n_normals)
+            for c in range(n_classes):
+                out[i, c] += scale * f[c]
+
+
+@compiled(nogil=True)
 def _log_joint(a, f, y, proba):
     """Psi = -a'f/2 + log p(y | f): log p(y | f) + log p(f) up to a constant.
 

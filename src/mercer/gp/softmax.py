@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, helmert
 from scipy.optimize import brentq
-from scipy.special import ndtri, softmax
+from scipy.special import ndtri
 from scipy.stats import qmc
 
 from mercer.errors import NumericalError
 from mercer.gp.loops import (
     add_products,
     add_weighted,
+    average_softmax,
     chord_steps,
     climb_without_factors,
     column_sums,
@@ -377,10 +378,12 @@ def softmax_average(covariance: Array, n_normals: int) -> Callable[[Array], Arra
     values, vectors = np.linalg.eigh(contrasts @ covariance @ contrasts.T)
     roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, np.newaxis, :]
     roots = roots @ np.swapaxes(vectors, 1, 2) @ contrasts
-    offsets = _normals(n_normals, n_classes - 1) @ roots
+    normals = _normals(n_normals, n_classes - 1)
 
     def average(mean: Array) -> Array:
-        return np.asarray(softmax(mean[:, np.newaxis, :] + offsets, axis=2).mean(axis=1))
+        out = np.empty(mean.shape)
+        average_softmax(np.ascontiguousarray(mean), roots, normals, out)
+        return out
 
     return average
 
