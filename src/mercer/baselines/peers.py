@@ -42,6 +42,7 @@ N_FOLDS = 5
 ENOUGH = 5000  # residuals: their root mean square is then known to about one per cent
 _TREES = 100  # of fewer a row may be in every bootstrap sample: ``oob_prediction_`` is then 0
 _LEAST = 1e-6  # of the target's standard deviation
+_MOST_OF_VECTORS = 10_000  # rows of support vector machines, whose time grows with their square
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,12 @@ class Peer:
     is_brief: bool  # `mercer fit` shows it too
     most_rows: int | None = None  # largest table that is fitted: more rows would take hours
     is_simple: bool = False  # preferred to whatever is only level with it
+
+    def refusal(self, n_rows: int) -> str:
+        """Say why a table of so many rows is not fitted; nothing where it is."""
+        if self.most_rows is None or n_rows <= self.most_rows:
+            return ""
+        return f"{self.label} is left out: it is for {self.most_rows} rows at most"
 
 
 # The classifiers.
@@ -129,7 +136,7 @@ def scaled(estimator: Any) -> Any:
 PEERS: Final = (
     Peer("dummy", "class shares only", _class_shares, is_brief=True, is_simple=True),
     Peer("logistic", "logistic regression", _logistic, is_brief=True, is_simple=True),
-    Peer("svc", "calibrated SVC", _svc, is_brief=True),
+    Peer("svc", "calibrated SVC", _svc, is_brief=True, most_rows=_MOST_OF_VECTORS),
     Peer("neighbours", "k nearest neighbours", _voting_neighbours, is_brief=False),
     Peer("forest", "random forest", _voting_forest, is_brief=False),
     Peer("boosting", "gradient boosting", _class_boosting, is_brief=True),
@@ -318,7 +325,7 @@ def _own(name: str, seed: int, n_rows: int, n_smallest: int) -> Any:
 REGRESSION_PEERS: Final = (
     Peer("dummy", "mean only", _dummy, is_brief=True, is_simple=True),
     Peer("ridge", "ridge regression", _ridge, is_brief=True, is_simple=True),
-    Peer("svr", "SVR", _svr, is_brief=False),
+    Peer("svr", "SVR", _svr, is_brief=False, most_rows=_MOST_OF_VECTORS),
     Peer("neighbours", "k nearest neighbours", _neighbours, is_brief=False),
     Peer("forest", "random forest", _forest, is_brief=False),
     Peer("boosting", "gradient boosting", _boosting, is_brief=True),

@@ -384,8 +384,8 @@ def make_contenders(
         chosen = [name for name in chosen if name not in able or not able[name].is_combined]
     baselines = {name: peer for name, peer in peers.items() if name in chosen}
     for name, peer in list(baselines.items()):
-        if peer.most_rows is not None and n_rows > peer.most_rows:
-            tell(f"{peer.label} is left out: it is for {peer.most_rows} rows at most")
+        if refusal := peer.refusal(n_rows):
+            tell(refusal)
             del baselines[name]
     contenders: list[Contender] = []
     if table.encoder.missing == "posterior":

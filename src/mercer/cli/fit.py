@@ -228,10 +228,14 @@ def _score_target(
     model: Result | None = None,
 ) -> Scored:
     """Score on one target; ``model`` is what held-out rows said of it, where they were asked."""
+    peers = [peer for peer in peers_of(plan.table.task.name) if peer.is_brief]
+    refusals = [peer.refusal(len(plan.table.labels)) for peer in peers]
+    for words in filter(None, refusals):
+        session.note("baseline", words)
     contenders = [
         Contender(peer.label, True, functools.partial(peer.make, plan.seed))
-        for peer in peers_of(plan.table.task.name)
-        if peer.is_brief
+        for peer, refusal in zip(peers, refusals, strict=True)
+        if not refusal
     ]
     if model is None and fitted is not None and plan.is_scored_itself:
         model = _score_itself(plan, fitted, look)
@@ -241,17 +245,17 @@ def _score_target(
     elif len(plan.table.labels) <= LARGE:
         n_jobs = 1  # baselines of few rows take less time than the start of a process
     results = _validated(contenders, plan, session, n_jobs, look)
-    model, *peers = results if model is None else (model, *results)
+    model, *others = results if model is None else (model, *results)
     if model.problem:
         raise _typed(model, plan)
-    scored = [result for result in (model, *peers) if not result.problem]
+    scored = [result for result in (model, *others) if not result.problem]
     how = "; ".join(filter(None, (plan.split.how, model.cut_words)))
     evaluation = plan.table.task.evaluate(how, plan.table.classes, scored)
     importance = None
     if look is not None and model.increases:
         is_classes = plan.table.task.is_stratified
         importance = importance_of(look, model.increases, is_classes=is_classes)
-    problems = [f"not scored: {each.name}: {each.problem}" for each in peers if each.problem]
+    problems = [f"not scored: {each.name}: {each.problem}" for each in others if each.problem]
     problems += [model.cut_words] * bool(model.n_cut)
     return evaluation, problems, importance
 

@@ -561,15 +561,14 @@ def _warn_of_hours(
         f"its kernel learned from {rows} rows; "
     )
     if rows > _FEWER:
-        less = _between(estimator, seconds * _FEWER / rows)
-        words += f"--set kernel_rows={_FEWER} takes {less}, and "
+        words += f"--set kernel_rows={_FEWER} takes {_FEWER / rows:.0%} of that, and "
     session.note("time", f"{words}--set max_seconds={_LONG:g} ends it in time")
 
 
 def _between(estimator: Any, seconds: float) -> str:
     """Say how long a fit takes; much less where the rows have use for few frequencies."""
     if estimator.n_frequencies == "auto":
-        return f"up to {spoken(_LONGER * seconds)}"
+        return f"up to {spoken(_LONGER * seconds)} (a tenth of it where few frequencies do)"
     return f"about {spoken(seconds)} to {spoken(_LONGER * seconds)}"
 
 

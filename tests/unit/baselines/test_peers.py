@@ -57,6 +57,14 @@ def test_names_and_labels_are_different() -> None:
     ]
 
 
+def test_support_vector_machines_are_for_ten_thousand_rows() -> None:
+    by_name = {peer.name: peer for peer in PEERS}
+    assert by_name["svc"].refusal(10_000) == by_name["boosting"].refusal(10**6) == ""
+    assert by_name["svc"].refusal(10_001) == (
+        "calibrated SVC is left out: it is for 10000 rows at most"
+    )
+
+
 def test_calibration_needs_two_rows_of_each_class() -> None:
     with pytest.raises(UsageError, match="single row"):
         MAKERS["svc"](0, 10, 1)

@@ -4,11 +4,13 @@ import html
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mercer.baselines.peers import PEERS
 from mercer.estimation.splits import holdout
 from mercer.models import read_model
 from mercer.random import stream
@@ -84,6 +86,18 @@ def test_without_outputs_nothing_is_written_and_it_says_so(
     assert code == 0
     assert "--out model.mercer" in said
     assert not list(tmp_path.iterdir())
+
+
+def test_a_baseline_whose_time_grows_with_the_square_of_rows_is_left_out(
+    run, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = tuple(replace(peer, most_rows=50 if peer.name == "svc" else None) for peer in PEERS)
+    monkeypatch.setattr("mercer.cli.fit.peers_of", lambda task: few)
+    code, said, err = run("fit", table, "--target", "label", "--cv", "3", *CHAINS)
+    assert code == 0
+    assert "baseline  calibrated SVC is left out: it is for 50 rows at most" in said + err
+    assert "\ncalibrated SVC" not in said
+    assert "logistic regression" in said
 
 
 def test_json_is_all_there_is_on_standard_output(run, table: Path) -> None:

@@ -325,14 +325,14 @@ def test_hours_are_announced_before_they_are_spent() -> None:
     ((label, words),) = told
     seconds = 4 * 150 * 12.0 * 50_000 * 384**2 / 3.5e10
     assert label == "time"
-    high = f"{2 * seconds / 60:.0f} min of CPU time, its kernel learned from 50000 rows"
-    assert f"takes up to {high}" in words
-    assert f"kernel_rows=20000 takes up to {0.8 * seconds / 60:.0f} min" in words
+    high, some = f"{2 * seconds / 60:.0f} min", "of CPU time, its kernel learned from 50000 rows"
+    assert f"takes up to {high} (a tenth of it where few frequencies do) {some}" in words
+    assert "kernel_rows=20000 takes 40% of that" in words
     assert "--set max_seconds=60 ends it in time" in words
     fitting._warn_of_hours(entry, model, 6000, 0, session)
     assert "kernel_rows" not in told.pop()[1]  # which would be all of them
     fitting._warn_of_hours(entry, BaNKRegressor(n_frequencies=384), 1_000_000, 0, session)
-    assert f"takes about {seconds / 60:.0f} min to {high}" in told.pop()[1]
+    assert f"takes about {seconds / 60:.0f} min to {high} {some}" in told.pop()[1]
     fitting._warn_of_hours(entry, model, 4000, 0, session)
     fitting._warn_of_hours(entry, model.set_params(max_seconds=60), 1_000_000, 0, session)
     assert len(told) == 1
