@@ -67,6 +67,23 @@ def test_a_fit_on_some_of_the_rows_says_so() -> None:
     assert "out of time before the pass over all rows" in late.notes_[-1]
 
 
+def test_coefficients_that_predict_worse_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of classes that are all but separable, whose law around the maximum is not normal."""
+    rows, labels = waves(600)
+    model = tiny(n_frequencies=20, kernel_rows=300).fit(rows, labels)
+    assert "the coefficients of 4 draws on all" in model.notes_[-1]
+    complete = completion._complete
+
+    def far_too_wide(*arguments, deadline=None):
+        before, mean, deviations = complete(*arguments)
+        return before, mean, 30.0 * deviations
+
+    monkeypatch.setattr(completion, "_complete", far_too_wide)
+    kept = tiny(n_frequencies=20, kernel_rows=300).fit(rows, labels)
+    assert "all was learned from 300 of 600 rows" in kept.notes_[-1]
+    assert len(kept._functions.mean) == len(kept.posterior_.flat("frequencies"))
+
+
 @pytest.mark.parametrize("deadline", [-1.0, 0.5, 1.5])
 def test_a_maximum_that_time_ends_is_none(monkeypatch: pytest.MonkeyPatch, deadline: float) -> None:
     """A clock that ticks before each pass: coefficients half-way are given to nobody."""
@@ -84,8 +101,8 @@ def test_draws_that_time_leaves_out_are_told(monkeypatch: pytest.MonkeyPatch) ->
         return complete(*arguments) if next(counter) < 2 else None
 
     monkeypatch.setattr(completion, "_complete", first_two)
-    rows, labels = waves(100)
-    model = tiny(kernel_rows=40, full_draws=5).fit(rows, labels)
+    rows, labels = waves(400, n_classes=3)
+    model = tiny(n_frequencies=20, kernel_rows=200, full_draws=5).fit(rows, labels)
     assert "coefficients of 2 draws on all" in model.notes_[-1]
     assert "max_seconds left no time for 3 more draws" in model.notes_[-1]
     assert len(model._functions.mean) == 2
