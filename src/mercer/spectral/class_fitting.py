@@ -118,15 +118,19 @@ class ClassSettings:
         first = self.spectral.first_scales(X.shape[1])
         return self.law.climb(codes, climb, deadline) or replace(first, log_evidence=0.0)
 
-    def log_evidence(self, W: Array, X: Array, codes: Array) -> float:
+    def log_evidence(
+        self, W: Array, X: Array, codes: Array, deadline: float | None = None
+    ) -> float:
         """Laplace's log evidence of frequencies W (m, d) given rows X (n, d), in nats.
 
-        At the best of some ridges, or at that which is given.
+        At the best of some ridges, or at that which is given; of one by the ``deadline``.
         """
         rows, model = MemoryRows(X, codes, self.spectral.linear_part), self.model(X.shape[1])
         ones, m2, best = np.ones(self.n_sticks), 2 * len(W), -math.inf
         coef: Array = np.zeros((self.n_sticks, m2 + model.n_linear))
         for ridge in self.spectral.ridges_tried(_RIDGES_TRIED):
+            if best > -math.inf and is_late(deadline):
+                break
             precisions = model.precisions_of_all(m2, ridge * ones, _FIRST_LINEAR_PRECISION * ones)
             try:
                 coef = maximise(W, coef, self.law, precisions, rows)
@@ -182,10 +186,11 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         rng = stream(options.entropy, "rows")
         X, codes = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
         found = common.first_scales(rows.n_inputs)
+        deadline = options.deadline_before_chains(TIME_OF_START)
         if common.is_scale_learned:
-            deadline = options.deadline_before_chains(TIME_OF_START)
             found = settings.climb(stream(options.entropy, "scales"), X, codes, deadline=deadline)
-        common = resolve(common, settings.log_evidence, rows, X, found, options.entropy, _WORTH)
+        evidence = functools.partial(settings.log_evidence, deadline=deadline)
+        common = resolve(common, evidence, rows, X, found, options, _WORTH)
         settings = replace(settings, spectral=common)
     ascent = None
     if common.proposals == "pcn" and not settings.law.is_firm:

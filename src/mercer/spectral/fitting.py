@@ -138,7 +138,7 @@ def fit_spectral(
             model, rng = settings.model(*X_right.shape), stream(options.entropy, "scales", 3)
             waves = find_waves(rng, X_right, y_right, model, found)
             found = settings.with_waves(rng, replace(found, waves=waves), X_right, y_right)
-        settings = resolve(settings, settings.log_evidence, rows, X, found, options.entropy)
+        settings = resolve(settings, settings.log_evidence, rows, X, found, options)
     few, more_rows_after = few_rows(rows, settings.proposals, options)
     sampler, noise = make_sampler(rows, X, found, settings, few), settings.noise_law
     if noise is not None:
@@ -171,16 +171,17 @@ def resolve(
     rows: TrainingRows,
     X: Array,
     found: Scales,
-    entropy: int,
+    options: RunOptions,
     share: float = math.inf,
 ) -> SpectralSettings:
     """Settle the number of frequencies: what rows like X (n, d) resolve and have use for."""
-    most = None
+    most, entropy = None, options.entropy
+    deadline = options.deadline_before_chains(TIME_OF_START)
     if settings.rows_to_resolve >= MANY_ROWS:
         chosen = some_positions(stream(entropy, "rows", 5), rows.n_rows, MANY_ROWS)
         X_many, y = rows.take(chosen)
-        rng = stream(entropy, "scales", 6)
-        most = settings.n_worth(rng, found, len(y), lambda W: log_evidence(W, X_many, y), share)
+        given = found, len(y), lambda W: log_evidence(W, X_many, y), share, deadline
+        most = settings.n_worth(stream(entropy, "scales", 6), *given)
     return settings.resolved(stream(entropy, "scales", 2), found, X, most)
 
 

@@ -349,18 +349,24 @@ class SpectralSettings:
         n_rows: int,
         log_evidence: Evidence,
         share: float = math.inf,
+        deadline: float | None = None,
     ) -> int:
         """How many frequencies of the start so many rows have use for, 32 at least.
 
         The fewest whose evidence is below that of all by no more than a few thousandths of a nat a
         row, and by no more than this share of it. Those of the start lie where chance put them;
-        chains move them, and need fewer.
+        chains move them, and need fewer. All where this is not known by the ``deadline``.
         """
         m = self.n_frequencies
         W = rng.permutation(self.start(found).frequencies(rng, m)[0])
         of_all = log_evidence(W)
         least = of_all - min(_WORTH * n_rows, share * abs(of_all))
-        return next((k for k in _NUMBERS if k < m and log_evidence(W[:k]) >= least), m)
+        for k in (k for k in _NUMBERS if k < m):
+            if is_late(deadline):
+                break
+            if log_evidence(W[:k]) >= least:
+                return k
+        return m
 
     def resolved(
         self, rng: np.random.Generator, found: Scales, X: Array, most: int | None = None

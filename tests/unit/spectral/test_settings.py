@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,12 @@ def test_numbers_have_use_for_more_frequencies_the_rougher_the_function() -> Non
     assert worth(settings(), *PLAIN) == 32
     assert worth(settings(), *ROUGH) > 64
     assert worth(settings(noise="contaminated"), *ROUGH) > 64
+
+
+def test_all_frequencies_stay_where_time_is_up() -> None:
+    (X, y), found = PLAIN, Scales(np.array([8.0, 1.0]), 0.1)
+    given = np.random.default_rng(3), found, len(y), lambda W: settings().log_evidence(W, X, y)
+    assert settings(n_frequencies=384).n_worth(*given, deadline=time.monotonic() - 1.0) == 384
 
 
 def test_classes_have_use_for_more_frequencies_the_rougher_the_function() -> None:
