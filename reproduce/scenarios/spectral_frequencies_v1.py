@@ -31,7 +31,6 @@ from reproduce.cells import measured
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 N_ROWS, N_NEW = 5000, 5000
 #: Name, and whether targets are classes.
 DATA = (
