@@ -88,7 +88,7 @@ _RIDGE_OF_ASCENT = 0.01
 _PENALTY = 2.0
 # Ridges at which numbers of frequencies are compared, and the share of their log evidence that
 # fewer may lose: where nearly all rows are told apart, thousandths of a nat count.
-_RIDGES_TRIED, _WORTH = np.geomspace(3.0, 0.03, 4), 0.05
+_RIDGES_TRIED, _SHARE_LOST = np.geomspace(3.0, 0.03, 4), 0.05
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         if common.is_scale_learned:
             found = settings.climb(stream(options.entropy, "scales"), X, codes, deadline=deadline)
         evidence = functools.partial(settings.log_evidence, deadline=deadline)
-        common = resolve(common, evidence, rows, X, found, options, _WORTH)
+        common = resolve(common, evidence, rows, X, found, options, _SHARE_LOST)
         settings = replace(settings, spectral=common)
     ascent = None
     if common.proposals == "pcn" and not settings.law.is_firm:

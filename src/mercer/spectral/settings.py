@@ -361,7 +361,7 @@ class SpectralSettings:
         W = rng.permutation(self.start(found).frequencies(rng, m)[0])
         of_all = log_evidence(W)
         least = of_all - min(_WORTH * n_rows, share * abs(of_all))
-        for k in (k for k in _NUMBERS if k < m):
+        for k in (k for k in _NUMBERS if k < m and math.isfinite(of_all)):
             if is_late(deadline):
                 break
             if log_evidence(W[:k]) >= least:

@@ -157,10 +157,12 @@ def test_numbers_have_use_for_more_frequencies_the_rougher_the_function() -> Non
     assert worth(settings(noise="contaminated"), *ROUGH) > 64
 
 
-def test_all_frequencies_stay_where_time_is_up() -> None:
+def test_all_frequencies_stay_where_nothing_is_known() -> None:
     (X, y), found = PLAIN, Scales(np.array([8.0, 1.0]), 0.1)
     given = np.random.default_rng(3), found, len(y), lambda W: settings().log_evidence(W, X, y)
-    assert settings(n_frequencies=384).n_worth(*given, deadline=time.monotonic() - 1.0) == 384
+    plan = settings(n_frequencies=384)
+    assert plan.n_worth(*given, deadline=time.monotonic() - 1.0) == 384
+    assert plan.n_worth(*given[:3], lambda W: -np.inf) == 384  # nor where there is no evidence
 
 
 def test_classes_have_use_for_more_frequencies_the_rougher_the_function() -> None:
