@@ -186,11 +186,10 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         rng = stream(options.entropy, "rows")
         X, codes = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
         found = common.first_scales(rows.n_inputs)
-        deadline = options.deadline_before_chains(TIME_OF_START)
         if common.is_scale_learned:
+            deadline = options.deadline_before_chains(TIME_OF_START)
             found = settings.climb(stream(options.entropy, "scales"), X, codes, deadline=deadline)
-        evidence = functools.partial(settings.log_evidence, deadline=deadline)
-        common = resolve(common, evidence, rows, X, found, options, _SHARE_LOST)
+        common = resolve(common, settings.log_evidence, rows, X, found, options, _SHARE_LOST)
         settings = replace(settings, spectral=common)
     ascent = None
     if common.proposals == "pcn" and not settings.law.is_firm:

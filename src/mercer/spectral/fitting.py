@@ -167,7 +167,7 @@ def fit_spectral(
 
 def resolve(
     settings: SpectralSettings,
-    log_evidence: Callable[[Array, Array, Array], float],
+    log_evidence: Callable[[Array, Array, Array, float | None], float],
     rows: TrainingRows,
     X: Array,
     found: Scales,
@@ -175,14 +175,18 @@ def resolve(
     share: float = math.inf,
 ) -> SpectralSettings:
     """Settle the number of frequencies: what rows like X (n, d) resolve and have use for."""
-    most, entropy = None, options.entropy
-    deadline = options.deadline_before_chains(TIME_OF_START)
-    if settings.rows_to_resolve >= MANY_ROWS:
-        chosen = some_positions(stream(entropy, "rows", 5), rows.n_rows, MANY_ROWS)
-        X_many, y = rows.take(chosen)
-        given = found, len(y), lambda W: log_evidence(W, X_many, y), share, deadline
-        most = settings.n_worth(stream(entropy, "scales", 6), *given)
-    return settings.resolved(stream(entropy, "scales", 2), found, X, most)
+    entropy, deadline = options.entropy, options.deadline_before_chains(TIME_OF_START)
+    resolved = settings.resolved(stream(entropy, "scales", 2), found, X)
+    if settings.rows_to_resolve < MANY_ROWS:
+        return resolved
+    chosen = some_positions(stream(entropy, "rows", 5), rows.n_rows, MANY_ROWS)
+    X_many, y = rows.take(chosen)
+
+    def evidence(W: Array) -> float:
+        return log_evidence(W, X_many, y, deadline)
+
+    given = found, resolved.n_frequencies, len(y), evidence, share, deadline
+    return settings.reduced(settings.n_worth(stream(entropy, "scales", 6), *given))
 
 
 def sample_long_enough(

@@ -320,16 +320,18 @@ class SpectralSettings:
         tried = np.append(math.log(found.ridge), np.linspace(*np.log(_RIDGES_OF_WAVES)))
         return replace(found, ridge=math.exp(max(tried, key=density)))
 
-    def log_evidence(self, W: Array, X: Array, y: Array) -> float:
+    def log_evidence(self, W: Array, X: Array, y: Array, deadline: float | None = None) -> float:
         """Log evidence of frequencies W (m, d) given rows X (n, d), y (n,), in nats.
 
-        At the best of some ridges, or at that which is given.
+        At the best of some ridges, or at that which is given; of one by the ``deadline``.
         """
         y = np.clip(y, -TAME, TAME) if self.has_far_errors else y
         F = np.vstack([design(W, X, self.linear_part), y.T])
         gram, model = F @ F.T, self.model(len(X), X.shape[1], math.prod(y.shape[1:]))
         best = -math.inf
         for ridge in self.ridges_tried(_RIDGES_TRIED):
+            if best > -math.inf and is_late(deadline):
+                break
             prior = model.prior_precisions(2 * len(W), ridge, _FIRST_LINEAR_PRECISION)
             try:
                 best = max(best, coefficients(model, gram, prior).log_evidence)
@@ -346,37 +348,40 @@ class SpectralSettings:
         self,
         rng: np.random.Generator,
         found: Scales,
+        most: int,
         n_rows: int,
         log_evidence: Evidence,
         share: float = math.inf,
         deadline: float | None = None,
     ) -> int:
-        """How many frequencies of the start so many rows have use for, 32 at least.
+        """How many frequencies of the start, up to ``most``, so many rows have use for.
 
-        The fewest whose evidence is below that of all by no more than a few thousandths of a nat a
-        row, and by no more than this share of it. Those of the start lie where chance put them;
-        chains move them, and need fewer. All where this is not known by the ``deadline``.
+        The fewest, from 32 on, whose evidence is below that of all by no more than a few
+        thousandths of a nat a row, and by no more than this share of it. Those of the start lie
+        where chance put them; chains move them, and need fewer. ``most`` where this is not known by
+        the ``deadline``.
         """
-        m = self.n_frequencies
-        W = rng.permutation(self.start(found).frequencies(rng, m)[0])
+        fewer = [k for k in _NUMBERS if k < most]
+        if not fewer:
+            return most
+        W = rng.permutation(self.start(found).frequencies(rng, self.n_frequencies)[0])
         of_all = log_evidence(W)
+        if not math.isfinite(of_all):
+            return most
         least = of_all - min(_WORTH * n_rows, share * abs(of_all))
-        for k in (k for k in _NUMBERS if k < m and math.isfinite(of_all)):
+        for k in fewer:
             if is_late(deadline):
                 break
             if log_evidence(W[:k]) >= least:
                 return k
-        return m
+        return most
 
-    def resolved(
-        self, rng: np.random.Generator, found: Scales, X: Array, most: int | None = None
-    ) -> SpectralSettings:
+    def resolved(self, rng: np.random.Generator, found: Scales, X: Array) -> SpectralSettings:
         """Have no more frequencies than rows like those of X (n, d) resolve, 16 at least.
 
         Six for ten of the first 60 effective degrees of freedom of the function at the start, five
         for each four further ones, and each has two features: what is more cannot be placed by the
-        rows, and shares of components become walks of all that are there. Draws take up to four
-        sweeps instead. No more than ``most``, see `n_worth`.
+        rows, and shares of components become walks of all that are there.
         """
         if self.rows_to_resolve == 0:
             return self
@@ -385,7 +390,10 @@ class SpectralSettings:
         first = min(degrees, _FIRST_DEGREES)
         wanted = _A_DEGREE * first + _A_FURTHER_DEGREE * (degrees - first)
         number = max(math.ceil(wanted), _FEWEST_RESOLVED)
-        number = min(number, self.n_frequencies, most or self.n_frequencies)
+        return self.reduced(min(number, self.n_frequencies))
+
+    def reduced(self, number: int) -> SpectralSettings:
+        """Have so many frequencies; draws take up to four sweeps instead of the others."""
         n_sweeps = min(round((self.n_frequencies / number) ** 2), _MOST_SWEEPS)
         return replace(self, n_frequencies=number, n_sweeps=n_sweeps)
 

@@ -147,7 +147,7 @@ ROUGH = line_and(np.random.default_rng(8).standard_normal(80), 0.05)
 
 def worth(how: SpectralSettings | ClassSettings, X: np.ndarray, y: np.ndarray) -> int:
     plan, found = settings(n_frequencies=384), Scales(np.array([8.0, 1.0]), 0.1)
-    given = np.random.default_rng(3), found, len(y), lambda W: how.log_evidence(W, X, y)
+    given = np.random.default_rng(3), found, 384, len(y), lambda W: how.log_evidence(W, X, y)
     return plan.n_worth(*given)
 
 
@@ -159,10 +159,10 @@ def test_numbers_have_use_for_more_frequencies_the_rougher_the_function() -> Non
 
 def test_all_frequencies_stay_where_nothing_is_known() -> None:
     (X, y), found = PLAIN, Scales(np.array([8.0, 1.0]), 0.1)
-    given = np.random.default_rng(3), found, len(y), lambda W: settings().log_evidence(W, X, y)
+    given = np.random.default_rng(3), found, 384, len(y), lambda W: settings().log_evidence(W, X, y)
     plan = settings(n_frequencies=384)
     assert plan.n_worth(*given, deadline=time.monotonic() - 1.0) == 384
-    assert plan.n_worth(*given[:3], lambda W: -np.inf) == 384  # nor where there is no evidence
+    assert plan.n_worth(*given[:4], lambda W: -np.inf) == 384  # nor where there is no evidence
 
 
 def test_classes_have_use_for_more_frequencies_the_rougher_the_function() -> None:
