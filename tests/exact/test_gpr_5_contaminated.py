@@ -1,7 +1,8 @@
 """GPR-5: targets that are wrong, by chains, against enumeration of their kinds and quadrature.
 
-Four rows, fifteen kinds each: 50625 cases on a grid of the variance of the function, the shares of
-kinds integrated out in closed form. False alarm 1e-6 (twelve moments, 50 batches: |t| < 6.2).
+Four rows, fifteen kinds each: 50625 cases on a grid of the variances of function and noise, the
+shares of kinds integrated out in closed form. False alarm 1e-6 (thirteen moments, 50 batches: |t| <
+6.3).
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from support.statistics import dkw_distance, dkw_limit, largest_z, tiers, z_limi
 X = np.array([[-1.0], [0.2], [0.5], [1.3]])
 Y = np.array([-0.4, 0.3, 2.5, 0.9])
 N, SPREAD, BATCHES = len(Y), 0.7, 50
-# The variance of the function is learned; its length scale and the noise are all but known.
-PRIOR = {"variance": (0.0, SPREAD), "weight": (0.0, 1e-4), "noise": (-3.0, 1e-4)}
+# The variances of function and noise are learned; the length scale is all but known.
+PRIOR = {"variance": (0.0, SPREAD), "weight": (0.0, 1e-4), "noise": (-3.0, SPREAD)}
 
 
 def _model() -> RegressionPosterior:
@@ -49,8 +50,7 @@ def _model() -> RegressionPosterior:
     return RegressionSettings(settings, None).posterior(X, Y)
 
 
-def _covariances(model: RegressionPosterior, log_variance: float, codes: np.ndarray) -> np.ndarray:
-    theta = np.r_[log_variance, model.prior.mean[1:]]
+def _covariances(model: RegressionPosterior, theta: np.ndarray, codes: np.ndarray) -> np.ndarray:
     K = model.kernel.gram(theta[:-1], model.X)
     noise = float(whole_noise_variance(np.asarray(K.diagonal().mean()), theta[-1]))
     C = np.broadcast_to(K + model.intercept_variance, (len(codes), *K.shape)).copy()
@@ -60,30 +60,35 @@ def _covariances(model: RegressionPosterior, log_variance: float, codes: np.ndar
 
 @pytest.fixture(scope="module")
 def truth() -> np.ndarray:
-    """P(wrong) of each row, three shares, the log variance, and C^-1 y, by brute force."""
+    """P(wrong) of each row, three shares, two log variances, and C^-1 y, by brute force."""
     model = _model()
     codes = np.array(list(itertools.product(range(N_KINDS), repeat=N)))
     log_prior = log_prior_of_kinds(codes)
-    grid = np.linspace(-3.5, 3.5, 13) * SPREAD
-    log_joint, each = np.empty((len(grid), len(codes))), []
-    for g, log_variance in enumerate(grid):
-        C = _covariances(model, log_variance, codes)
-        each.append(np.linalg.solve(C, np.tile(Y[:, np.newaxis], (len(C), 1, 1)))[..., 0])
-        log_density = -0.5 * each[-1] @ Y - 0.5 * np.linalg.slogdet(C)[1]
-        log_joint[g] = log_prior + log_density - 0.5 * (log_variance / SPREAD) ** 2
+    grid = np.linspace(-3.5, 3.5, 9) * SPREAD
+    points = np.array([(v, 0.0, -3.0 + w) for v in grid for w in grid])
+    log_joint, total = np.empty((len(points), len(codes))), np.zeros((len(codes), N))
+    dual_coefs = []
+    for g, theta in enumerate(points):
+        C = _covariances(model, theta, codes)
+        a = np.linalg.solve(C, np.tile(Y[:, np.newaxis], (len(C), 1, 1)))[..., 0]
+        log_density = -0.5 * a @ Y - 0.5 * np.linalg.slogdet(C)[1]
+        log_joint[g] = log_prior + log_density + model.prior.log_density(theta)
+        dual_coefs.append(a.astype(np.float32))
     W = np.exp(log_joint - log_joint.max())
     W /= W.sum()
+    for weights, a in zip(W, dual_coefs, strict=True):
+        total += weights[:, np.newaxis] * a
     of_codes = W.sum(axis=0)
     return np.r_[
         of_codes @ (codes >= FIRST_SIZE),
         of_codes @ mean_shares(codes),
-        W.sum(axis=1) @ grid,
-        np.einsum("gc,gcn->n", W, np.array(each)),
+        W.sum(axis=1) @ points[:, [0, 2]],
+        total.sum(axis=0),
     ]
 
 
 def _moments(n_draws: int) -> np.ndarray:
-    """The same of each draw of one chain, (n_draws, 12)."""
+    """The same of each draw of one chain, (n_draws, 13)."""
     model = _model()
     sampler = ContaminatedSampler(
         model, model.prior.mean, np.diag(model.prior.std**2), np.zeros(N, np.int64), np.arange(N)
@@ -94,12 +99,13 @@ def _moments(n_draws: int) -> np.ndarray:
             draws.flat("error_kind") >= FIRST_SIZE,
             drawn_shares(draws.flat("log_shares")),
             draws.flat("log_signal_variance"),
+            draws.flat("log_noise_variance"),
             draws.flat("dual_coef"),
         ]
     )
 
 
-LIMIT = z_limit(BATCHES, 12)
+LIMIT = z_limit(BATCHES, 13)
 
 
 @pytest.mark.parametrize("n_draws", tiers(800, 60_000))
@@ -118,7 +124,40 @@ def test_gpr_5_sees_targets_that_speak_for_themselves(
         return grown
 
     monkeypatch.setattr(contamination, "draw_kinds", leaning)
-    assert largest_z(_moments(800), truth, BATCHES) > LIMIT
+    assert largest_z(_moments(4000), truth, BATCHES) > LIMIT
+
+
+def test_gpr_5_sees_errors_about_the_mean_of_the_function(
+    truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The function of step 2 is not drawn: the noise comes out too small."""
+
+    class Calm:
+        """What draws 0 for every normal number."""
+
+        def standard_normal(self, shape: object) -> np.ndarray:
+            return np.zeros(shape)
+
+    draw = ContaminatedSampler._draw_errors
+
+    def mutant(self: ContaminatedSampler, rng: object, *rest: object) -> np.ndarray:
+        return draw(self, Calm(), *rest)
+
+    monkeypatch.setattr(ContaminatedSampler, "_draw_errors", mutant)
+    assert largest_z(_moments(4000), truth, BATCHES) > LIMIT
+
+
+def test_gpr_5_sees_a_noise_that_ignores_its_prior(
+    truth: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    density = ContaminatedSampler._log_density_of_noise
+
+    def mutant(self: ContaminatedSampler, theta: np.ndarray, *rest: object) -> float:
+        found = density(self, theta, *rest)
+        return found - self.model.prior.log_density(theta)
+
+    monkeypatch.setattr(ContaminatedSampler, "_log_density_of_noise", mutant)
+    assert largest_z(_moments(4000), truth, BATCHES) > LIMIT
 
 
 @pytest.mark.parametrize("mutant", [forget_the_sizes, forget_the_tails])
@@ -151,7 +190,8 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
     A, uniforms = inverse(codes), rng.random(N)
     got, a = codes.copy(), A @ Y
     wrong, means, bases = np.empty(N), np.empty(N), np.empty(N)
-    others = FIRST_SIZE, uniforms, wrong, means, bases
+    is_drawn = np.array([True, False, True, True])
+    others = FIRST_SIZE, is_drawn, uniforms, wrong, means, bases
     grown = loops.draw_kinds(A, a, Y, got, added, log_shares, *others)
     wanted = codes.copy()
     for i in range(N):
@@ -165,7 +205,8 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
         p = np.exp(log_joint - log_joint.max())
         p /= p.sum()
         assert (means[i], bases[i], wrong[i]) == pytest.approx((mean, base, p[FIRST_SIZE:].sum()))
-        wanted[i] = min(int(np.searchsorted(np.cumsum(p), uniforms[i])), N_KINDS - 1)
+        if is_drawn[i]:
+            wanted[i] = min(int(np.searchsorted(np.cumsum(p), uniforms[i])), N_KINDS - 1)
     np.testing.assert_array_equal(got, wanted)
     np.testing.assert_allclose(A, inverse(wanted), rtol=1e-8)
     np.testing.assert_allclose(a, inverse(wanted) @ Y, rtol=1e-8)

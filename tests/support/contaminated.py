@@ -95,6 +95,18 @@ def with_one_normal(law: StudentMixture) -> StudentMixture:
     return StudentMixture(law.locations[:, :: law.n_kinds], stds, weights, np.inf)
 
 
+def zeros_then_a_line(n: int) -> tuple[Array, Array, Array, Array]:
+    """Rows, targets that are 0 and then a line with noise, which are wrong, and the function."""
+    rng = np.random.default_rng(0)
+    x = np.linspace(0.0, 1.0, n)
+    f = np.maximum(0.0, 5.0 * (x - 0.55))
+    y = np.where(f > 0.0, f + 0.1 * rng.standard_normal(n), 0.0)
+    wrong = np.zeros(n, bool)
+    wrong[rng.choice(n, n // 15, replace=False)] = True
+    y[wrong] += rng.uniform(0.8, 2.0, wrong.sum())
+    return x[:, np.newaxis], y, wrong, f
+
+
 def far_and_right(n: int, seed: int) -> tuple[Array, Array]:
     """Rows, and targets that are right, whose noise is four times as wide in one of seven."""
     rng = np.random.default_rng(seed)

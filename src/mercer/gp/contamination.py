@@ -14,16 +14,23 @@ intercept, is integrated out; the log parameters of kernel and noise, theta, hav
 1. z_i given all other z, row by row: with C = K + v 11' + diag(s2 + h), A = C^-1 and a = A y, the
    target of row i has, given all others, the mean y_i - a_i / A_ii and the variance
    1 / A_ii - h(z_i) + h(k) for each k. Where z_i changes, C changes by d e_i e_i', and A by
-   -d / (1 + d A_ii) of the product of its column i with itself.
-2. p given z: Beta and Dirichlet laws.
-3. theta given z: a proposal from a t law around the posterior of the rows that looked right at
-   first, then a step of a random walk, each accepted or not by Metropolis and Hastings; thrice.
+   -d / (1 + d A_ii) of the product of its column i with itself. A third of the rows, at random.
+2. The noise given the function. With the floor b of s2 as a part of the function, u drawn from its
+   prior N(0, K + v 11' + b I), and w from N(0, diag(s2 + h - b)), the errors
+
+       e = w + diag(s2 + h - b) A (y - u - w)
+
+   are a draw given y and z. Given e, five times: s2 by a slice, the kinds summed out; z; p. Given
+   z alone s2 hardly moves: a noise that is half as wide has kinds that are twice as wide.
+3. p given z: Beta and Dirichlet laws.
+4. theta given z, by Metropolis and Hastings: a proposal from a t law around the posterior of the
+   rows that looked right at first, then a random walk in all directions and in one of theta, twice.
 
 The conditional law of z_i in step 1 gives the probability that target i is wrong (averaged over
 draws it has less Monte Carlo error than counts of z_i) and, from the other rows alone, the value
 that would be expected there.
 
-**Cost.** O(n^3) a step: seven factors and one inverse; O(n^2) for each z_i that changes.
+**Cost.** O(n^3) a step: eight factors and one inverse; O(n^2) for each z_i that changes in step 1.
 
 References
 ----------
@@ -34,6 +41,7 @@ References
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -44,8 +52,13 @@ from numpy.typing import NDArray
 from mercer.errors import NumericalError
 from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, kernel_labels
 from mercer.gp.gaussian import FunctionDraws, RegressionPosterior, function_draws, noisy_factor
-from mercer.gp.hyperparameters import SEARCHING, find_maximum, stacked_parameters
-from mercer.gp.loops import draw_kinds
+from mercer.gp.hyperparameters import (
+    SEARCHING,
+    find_maximum,
+    is_within_range,
+    stacked_parameters,
+)
+from mercer.gp.loops import draw_kinds, kinds_of_errors, mirror
 from mercer.likelihoods.label_noise import (
     N_KINDS,
     SHARES,
@@ -56,22 +69,33 @@ from mercer.likelihoods.label_noise import (
     rate_of,
     right_shares,
     shares_of,
+    tied_rows,
     width_of,
 )
-from mercer.numerics.cholesky import invert_factored, one_blas_thread
-from mercer.posterior.diagnostics import diagnose, effective_size, flat_weights
+from mercer.numerics.cholesky import (
+    invert_factored,
+    multiply_lower,
+    one_blas_thread,
+    symmetric_product,
+)
+from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
-from mercer.sampling.driver import RunOptions, sample
+from mercer.sampling.driver import RunOptions, sample_long_enough
 from mercer.sampling.hmc import mass_from_covariance
 from mercer.sampling.importance import first_proposal
+from mercer.sampling.metropolis import slice_step
 from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import check_stop
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_MOVES = (False, True) * 3  # of theta in a step: whether it is the random walk
+_DRAWN = 1.0 / 3.0  # of the rows, in step 1
+_N_OF_NOISE = 5  # draws of the noise given the function
+# Moves of theta in a step: by the t law, in all directions or in one; and how far, in deviations of
+# the posterior of the rows that looked right at first, in p directions over the root of p.
+_MOVES = (("t", 1.0), *(("all", 1.5), ("one", 2.0)) * 2)
 
 
 # The sampler.
@@ -110,11 +134,11 @@ class _Evaluated:
 
 @dataclass(frozen=True)
 class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
-    """The three blocks of the module's docstring.
+    """The four blocks of the module's docstring.
 
     ``model`` is that of targets without errors; mean and covariance of theta are what the rows that
     looked right say; chains begin at ``codes`` (n,), and the mean of the function is recorded at
-    ``rows`` (k,).
+    ``rows`` (k,). The prior is cut off below ``least_log_noise``.
     """
 
     model: RegressionPosterior
@@ -122,6 +146,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
     covariance: Array
     codes: Codes
     rows: NDArray[np.int64]
+    least_log_noise: float = -math.inf
 
     def init(self, rng: np.random.Generator) -> ContaminatedState:
         """Begin at a draw of theta where the density can be computed, with the first codes."""
@@ -130,9 +155,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         theta = rng.multivariate_normal(self.mean, self.covariance, method="cholesky")
         found = self._evaluate(theta, self.codes)
         if found is None:
-            theta, found = self.mean, self._evaluate(self.mean, self.codes)
-        if found is None:
-            raise NumericalError("the evidence cannot be computed where the chain begins")
+            theta, found = self.mean, self._evaluated(self.mean, self.codes)
         empty = np.zeros(n)
         return ContaminatedState(
             theta, self.codes, shares, found.log_density, found.log_evidence, found.dual_coef,
@@ -144,9 +167,9 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
     ) -> tuple[ContaminatedState, ContaminatedInfo]:
         """Draw kinds, rate and hyperparameters."""
         check_stop()
-        drawn = self._draw_codes(rng, state)
-        shares = draw_shares(rng, np.bincount(drawn.codes, minlength=N_KINDS))
-        moved, acceptance_rate = self._move(rng, replace(drawn, shares=shares))
+        drawn, A = self._draw_codes(rng, state)
+        drawn = self._draw_noise(rng, drawn, A)
+        moved, acceptance_rate = self._move(rng, drawn)
         changed = int(np.count_nonzero(moved.codes != state.codes))
         return moved, ContaminatedInfo(acceptance_rate, changed)
 
@@ -168,60 +191,126 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
             "left_out_variance": state.bases + (width_of(state.shares) - 1.0) * noise,
         }
 
-    def _draw_codes(self, rng: np.random.Generator, state: ContaminatedState) -> ContaminatedState:
-        """Step 1."""
-        found = self._evaluate(state.position, state.codes)
-        if found is None:
-            raise NumericalError("the evidence cannot be computed where the chain is")
-        A = _whole(invert_factored(found.L))
+    def _draw_codes(
+        self, rng: np.random.Generator, state: ContaminatedState
+    ) -> tuple[ContaminatedState, Array]:
+        """Step 1; returns A, too. What belongs to theta and z is not brought up to date."""
+        found = self._evaluated(state.position, state.codes)
+        A = invert_factored(found.L).T
+        mirror(A)
         a, codes = found.dual_coef.copy(), state.codes.copy()
         n, y = len(codes), self.model.y
         wrong, means, bases = np.empty(n), np.empty(n), np.empty(n)
         added = self._noise(state.position)[1]
-        grown = draw_kinds(
-            A, a, y, codes, added, state.shares, len(WIDTHS), rng.random(n), wrong, means, bases
-        )
-        gained = 0.5 * float(y @ found.dual_coef - y @ a) - 0.5 * grown
-        return ContaminatedState(
-            state.position, codes, state.shares, found.log_density + gained,
-            found.log_evidence + gained, a, wrong, means, bases,
+        is_drawn, uniforms = rng.random((2, n))
+        draw_kinds(
+            A, a, y, codes, added, state.shares, len(WIDTHS), is_drawn < _DRAWN, uniforms,
+            wrong, means, bases,
         )  # fmt: skip
+        return replace(state, codes=codes, wrong=wrong, means=means, bases=bases), A
+
+    def _draw_noise(
+        self, rng: np.random.Generator, state: ContaminatedState, A: Array
+    ) -> ContaminatedState:
+        """Steps 2 and 3, given A of theta and z."""
+        model, theta, codes = self.model, state.position.copy(), state.codes.copy()
+        shares, floor = state.shares, model.noise_floor(theta)
+        errors = self._draw_errors(rng, state, A, floor)
+        for uniforms in rng.random((_N_OF_NOISE, len(codes))):
+            density = functools.partial(
+                self._log_density_of_noise, theta, errors, floor, shares, uniforms, codes
+            )
+            log_noise = model.split(theta)[1]
+            if model.log_noise_variance is None:
+                log_noise = math.log(slice_step(rng, density, math.exp(log_noise), _NOWHERE))
+            density(log_noise)
+            shares = draw_shares(rng, np.bincount(codes, minlength=N_KINDS))
+        return _with(replace(state, shares=shares), theta, codes, self._evaluated(theta, codes))
+
+    def _log_density_of_noise(
+        self,
+        theta: Array,
+        errors: Array,
+        floor: float,
+        shares: Array,
+        uniforms: Array,
+        codes: Codes,
+        log_noise: float,
+    ) -> float:
+        """Log density of errors and noise; ``theta`` gets the noise, and ``codes`` are drawn."""
+        model = self.model
+        if model.log_noise_variance is None:
+            theta[-1] = log_noise
+        if not self._has_density(theta):
+            return -math.inf
+        noise = math.exp(log_noise)
+        variances = noise + added_variances(noise + floor)
+        density = float(kinds_of_errors(errors, variances, shares, uniforms, codes))
+        return density + model.prior.log_density(theta)
+
+    def _draw_errors(
+        self, rng: np.random.Generator, state: ContaminatedState, A: Array, floor: float
+    ) -> Array:
+        """Draw the errors given y and z, but for the part of the floor, shape (n,)."""
+        model, n = self.model, len(state.codes)
+        kernel_theta, _ = model.split(state.position)
+        K = model.kernel.gram(kernel_theta, model.X, out=model.workspace.take("gram", n))
+        scratch = model.workspace.take("prior", n)  # A is in the other one
+        L = noisy_factor(K, floor, scratch, model.intercept_variance)
+        noise, added = self._noise(state.position)
+        variances = noise + added[state.codes] - floor
+        u = multiply_lower(L, rng.standard_normal((n, 1)))[:, 0]
+        w = np.sqrt(variances) * rng.standard_normal(n)
+        return np.asarray(w + variances * (A @ (model.y - u - w)))
 
     def _move(
         self, rng: np.random.Generator, state: ContaminatedState
     ) -> tuple[ContaminatedState, float]:
-        """Step 3: an independent proposal, then a random walk."""
-        proposal, p = first_proposal(self.mean, self.covariance), len(self.mean)
-        total = 0.0
-        for is_walk in _MOVES:
+        """Step 4."""
+        proposal = first_proposal(self.mean, self.covariance)
+        factor, p = mass_from_covariance(self.covariance).factor, len(self.mean)
+        std, total = np.sqrt(np.diag(self.covariance)), 0.0
+        for way, size in _MOVES:
             check_stop()
-            if is_walk:
-                step = mass_from_covariance(self.covariance).factor @ rng.standard_normal(p)
-                theta, log_ratio = state.position + 2.4 / math.sqrt(p) * step, 0.0
-            else:
+            theta, z = state.position.copy(), size * rng.standard_normal(p)
+            j, log_uniform, log_ratio = int(rng.integers(p)), math.log(1.0 - rng.random()), 0.0
+            if way == "t":
                 theta = proposal.draw(rng, 1)[0]
                 before, after = proposal.log_density(np.stack([state.position, theta]))
                 log_ratio = float(before - after)
-            log_uniform = math.log(1.0 - rng.random())
+            elif way == "all":
+                theta += factor @ z / math.sqrt(p)
+            else:
+                theta[j] += std[j] * z[j]
             found = self._evaluate(theta, state.codes)
             if found is None:
                 continue
             change = found.log_density - state.log_density + log_ratio
             total += math.exp(min(0.0, change))
             if log_uniform < change:
-                state = replace(
-                    state, position=theta, log_density=found.log_density,
-                    log_evidence=found.log_evidence, dual_coef=found.dual_coef,
-                )  # fmt: skip
+                state = _with(state, theta, state.codes, found)
         return state, total / len(_MOVES)
+
+    def _has_density(self, theta: Array) -> bool:
+        """Whether the prior has density there."""
+        return is_within_range(theta) and self.model.split(theta)[1] >= self.least_log_noise
 
     def _noise(self, theta: Array) -> tuple[float, Array]:
         """Variance of the noise with its floor, and h of every kind."""
         noise = self.model.noise_variance(theta)
         return noise, added_variances(noise)
 
+    def _evaluated(self, theta: Array, codes: Codes) -> _Evaluated:
+        """Evaluate where the chain is."""
+        found = self._evaluate(theta, codes)
+        if found is None:
+            raise NumericalError(_NOWHERE)
+        return found
+
     def _evaluate(self, theta: Array, codes: Codes) -> _Evaluated | None:
         """Log density of theta given z, and the factor, in scratch memory; None: no density."""
+        if not self._has_density(theta):
+            return None
         found = self.model.factored(theta, lambda noise: noise + added_variances(noise)[codes])
         if found is None or not math.isfinite(found[3]):
             return None
@@ -229,10 +318,16 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         return _Evaluated(evidence + self.model.prior.log_density(theta), evidence, a, L)
 
 
-def _whole(lower: Array) -> Array:
-    """Return the symmetric matrix, C-ordered, whose lower triangle is given."""
-    whole = np.tril(lower)
-    return np.ascontiguousarray(whole + np.tril(whole, -1).T)
+_NOWHERE = "the evidence cannot be computed where the chain is"
+
+
+def _with(
+    state: ContaminatedState, theta: Array, codes: Codes, found: _Evaluated
+) -> ContaminatedState:
+    return replace(
+        state, position=theta, codes=codes, log_density=found.log_density,
+        log_evidence=found.log_evidence, dual_coef=found.dual_coef,
+    )  # fmt: skip
 
 
 # From rows to draws.
@@ -240,6 +335,11 @@ def _whole(lower: Array) -> Array:
 _ROUNDS, _SUSPICIOUS = 4, 4.0
 _FEWEST_RIGHT = 0.5
 _WARMUP, _DRAWS = 50, 3  # of each chain: at most, and a part of ``n_draws``
+# How many times as long chains become: so many by the number of rows, and at most.
+_ROWS_TIMES, _MOST_TIMES = 1500, 9
+# By how much the log variance of the noise may be below that of a fit to rows that looked right,
+# where targets are tied: half of its standard deviation.
+_LESS_NOISE = math.log(4.0)
 
 
 def look_right(
@@ -252,7 +352,8 @@ def look_right(
     least. All look right before the first round; or, where the middle deviation is then less than
     half of what it is else, the half that is nearest to the middle target: of errors on one side
     that are many, all rows would make noise. Not so where more than a quarter of the targets are
-    equal, such as zeros: any function that is constant there leaves no deviation. Chains begin
+    equal, such as zeros: any function that is constant there leaves no deviation; and the commonest
+    target, if it is more than a fifth of all, has no part in the middle deviation. Chains begin
     there, and propose around it.
     """
     at_maximum = replace(settings, common=replace(settings.common, inference="map"))
@@ -295,18 +396,20 @@ def _right_by(
     # A row that is not used has so much noise that it says nothing.
     D = np.where(right, noise, 1e6 * (noise + K.diagonal() + y**2))
     try:
-        A = invert_factored(noisy_factor(K, D, np.empty_like(K), settings.intercept_variance))
+        L = noisy_factor(K, D, np.empty_like(K), settings.intercept_variance)
+        A = invert_factored(L)
     except NumericalError:
         return None
     diagonal = A.diagonal().copy()
-    error = np.abs(_whole(A) @ y / diagonal)
+    error = np.abs(symmetric_product(A, y) / diagonal)
     z = error / np.sqrt(np.maximum(1.0 / diagonal - D, 0.0) + noise)
-    limit = float(np.median(z))
+    counts = ~tied_rows(y)
+    limit = float(np.median(z[counts]))
     far = z > (limit if is_half else _SUSPICIOUS * max(limit / 0.6745, 1e-3))
     most = int(len(y) * (1.0 - _FEWEST_RIGHT))
     if far.sum() > most:
         far = z > np.sort(z)[len(y) - most - 1]
-    return ~far, float(np.median(error))
+    return ~far, float(np.median(error[counts]))
 
 
 def fit_contaminated(
@@ -321,8 +424,8 @@ def fit_contaminated(
 ) -> tuple[FittedGP, TargetLaws]:
     """Draw hyperparameters and kinds of errors; ``first`` are draws given the rows ``right``.
 
-    Of each chain a third of ``n_draws`` is kept, after 50 steps at most: each draw is of a
-    posterior that is known nearly.
+    Of each chain a third of ``n_draws`` is kept, after 50 steps at most, and chains become longer
+    where their diagnostics warn.
     """
     model = settings.posterior(X, y)
     theta = stacked_parameters(model.kernel, {name: first.flat(name) for name in first.variables})
@@ -331,16 +434,19 @@ def fit_contaminated(
     mean, covariance = _law_at_first(X[right], y[right], settings, options, first, theta)
     # Where an error begins matters little: the kind that is the most frequent.
     codes = np.where(right, 0, len(WIDTHS) + int(np.argmax(SHARES))).astype(np.int64)
-    sampler = ContaminatedSampler(model, mean, covariance, codes, rows)
+    is_floored = model.log_noise_variance is None and tied_rows(y).any()
+    least = float(mean[-1]) - _LESS_NOISE if is_floored else -math.inf
+    sampler = ContaminatedSampler(model, mean, covariance, codes, rows, least)
     shorter = replace(
         options,
         n_draws=max(-(-options.n_draws // _DRAWS), 2),
         n_warmup=min(options.n_warmup, _WARMUP),
+        most_times=min(max(_ROWS_TIMES // len(y), 2), _MOST_TIMES),
     )
     labels = kernel_labels(model.kernel, names, "log_noise_variance", "log_rate", "latent")
-    sampled = sample(sampler, shorter, labels=labels)
+    sampled, diagnostics = sample_long_enough(sampler, shorter, hope=_MOST_TIMES, labels=labels)
     draws, laws = _split(sampled.draws)
-    return FittedGP(draws, diagnose(draws), sampled.notes), laws
+    return FittedGP(draws, diagnostics, sampled.notes), laws
 
 
 def _law_at_first(
@@ -357,7 +463,8 @@ def _law_at_first(
     of the prior where there is no time for that either.
     """
     weights, p = flat_weights(first), theta.shape[1]
-    if effective_size(first) >= 2.0 * (p + 1):
+    n_equal = len(theta) if weights is None else 1.0 / float(weights @ weights)
+    if n_equal >= 2.0 * (p + 1):
         covariance = np.atleast_2d(np.cov(theta, rowvar=False, aweights=weights))
         if np.isfinite(covariance).all():
             mean = np.average(theta, axis=0, weights=weights)

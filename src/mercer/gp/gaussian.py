@@ -289,9 +289,12 @@ class RegressionPosterior:
 
     def noise_variance(self, theta: Array) -> float:
         """The variance of the noise, with its floor."""
-        kernel_theta, log_noise = self.split(theta)
-        signal = self.kernel.diagonal(kernel_theta, self.X).mean()
-        return float(whole_noise_variance(signal, np.asarray(log_noise)))
+        return float(np.exp(self.split(theta)[1])) + self.noise_floor(theta)
+
+    def noise_floor(self, theta: Array) -> float:
+        """The least variance of the noise, whatever its parameter."""
+        signal = float(self.kernel.diagonal(self.split(theta)[0], self.X).mean())
+        return NOISE_FLOOR * (1.0 + signal)
 
     def noise_at(self, noise_variance: float) -> float | Array:
         """The variance of the noise of all rows, or (n,) of each, that of one target given."""

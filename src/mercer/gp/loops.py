@@ -466,9 +466,7 @@ def evidence_adjoint(inverse, root_weights, a, q):
     for j in range(n):
         scales = (0.5 * (a[j] + q[j]), 0.5 * a[j], 0.5 * root_weights[j])
         _adjoint_row(inverse[j, j:], root_weights[j:], a[j:], q[j:], scales)
-    for i in range(n):
-        for j in range(i):
-            inverse[i, j] = inverse[j, i]
+    mirror(inverse)
 
 
 # Compiled loops of Laplace's approximation for several classes: arrays and scalars in and out.
@@ -541,24 +539,56 @@ def _row_left_out(A, a, y, i, own, added, log_shares, n_right, log_joint):
     """Mean and variance of the function at row i by the others, P(wrong); fills ``log_joint``."""
     mean = y[i] - a[i] / A[i, i]
     base = 1.0 / A[i, i] - own
-    highest = -np.inf
     for k in range(len(added)):
         variance = base + added[k]
         error = y[i] - mean
         log_joint[k] = log_shares[k] - 0.5 * (np.log(variance) + error * error / variance)
-        highest = max(highest, log_joint[k])
-    total = 0.0
-    for k in range(len(added)):
-        log_joint[k] = np.exp(log_joint[k] - highest)
-        total += log_joint[k]
-    for k in range(len(added)):
-        log_joint[k] /= total
+    _normalise(log_joint)
     return mean, base, log_joint[n_right:].sum()
 
 
 @compiled(nogil=True)
-def draw_kinds(A, a, y, codes, added, log_shares, n_right, uniforms, wrong, means, bases):
-    """Draw every code in turn; A, a and codes are changed, the last three filled.
+def _normalise(logs):
+    """Turn logarithms into shares of a sum of 1; returns the logarithm of their sum."""
+    highest, total = logs.max(), 0.0
+    for k in range(len(logs)):
+        logs[k] = np.exp(logs[k] - highest)
+        total += logs[k]
+    for k in range(len(logs)):
+        logs[k] /= total
+    return highest + np.log(total)
+
+
+@compiled(nogil=True)
+def _place(shares, uniform):
+    """Draw a place by shares of a sum of 1."""
+    below, k = shares[0], 0
+    while uniform > below and k < len(shares) - 1:
+        k += 1
+        below += shares[k]
+    return k
+
+
+@compiled(nogil=True)
+def kinds_of_errors(errors, variances, log_shares, uniforms, codes):
+    """Draw the kind of every error (n,) given the variance of each kind; ``codes`` are filled.
+
+    Returns the log density of the errors with their kinds summed out, but for n/2 log 2 pi.
+    """
+    logs, total = np.empty(len(variances)), 0.0
+    first = log_shares - 0.5 * np.log(variances)
+    for i in range(len(errors)):
+        square = 0.5 * errors[i] * errors[i]
+        for k in range(len(variances)):
+            logs[k] = first[k] - square / variances[k]
+        total += _normalise(logs)
+        codes[i] = _place(logs, uniforms[i])
+    return total
+
+
+@compiled(nogil=True)
+def draw_kinds(A, a, y, codes, added, log_shares, n_right, is_drawn, uniforms, wrong, means, bases):
+    """Draw some codes, each given all others; A, a and codes are changed, the last three filled.
 
     Returns by how much log det C has grown. ``bases`` are variances of targets that are right,
     1 / A_ii - h.
@@ -570,12 +600,9 @@ def draw_kinds(A, a, y, codes, added, log_shares, n_right, uniforms, wrong, mean
         means[i], bases[i], wrong[i] = _row_left_out(
             A, a, y, i, own, added, log_shares, n_right, joint
         )
-        below, k = joint[0], 0
-        while uniforms[i] > below and k < len(added) - 1:
-            k += 1
-            below += joint[k]
+        k = _place(joint, uniforms[i])
         d = added[k] - own
-        if d != 0.0:
+        if is_drawn[i] and d != 0.0:
             codes[i] = k
             share = 1.0 + d * A[i, i]
             grown += np.log(share)

@@ -467,6 +467,18 @@ N_WRONG, N_RIGHT = 1.0, 19.0  # of the prior of the rate: a twentieth
 # variance of a row left out is a difference that loses digits with the square of that size.
 FARTHEST = 1e6
 _LEAST_SHARE = 1e-12
+_TIED = 0.2
+
+
+def tied_rows(y: Array) -> NDArray[np.bool_]:
+    """Which of the targets (n,) are the commonest one, such as 0; none if they are a fifth or less.
+
+    They say nothing of the noise: a function that is constant there would have none, and all the
+    others would be wrong.
+    """
+    values, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+    is_many = counts.max() > _TIED * len(y) and len(values) > 1
+    return np.asarray((which == np.argmax(counts)) & is_many)
 
 
 def added_variances(noise_variance: float | Array) -> Array:

@@ -34,12 +34,19 @@ from numpy.typing import NDArray
 
 from mercer.errors import ClusterError, MercerError, ModelFileError
 from mercer.numerics.cholesky import one_blas_thread
+from mercer.posterior.diagnostics import Diagnostics, diagnose
 from mercer.posterior.draws import IN_WARMUP, Draws
 from mercer.random import generator_from_json, generator_to_json, stream
 from mercer.sampling.checkpoint import ChainFile, RunFolder, pack, unpack
 from mercer.sampling.progress import Board, ProgressBar, is_wanted
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.sampling.signals import StopRequestedError, StopSignals, is_late, part_of_time
+from mercer.sampling.signals import (
+    StopRequestedError,
+    StopSignals,
+    call_deaf,
+    is_late,
+    part_of_time,
+)
 
 # One chain: warm-up, kept draws, checkpoints, and stopping between or within steps.
 
@@ -248,7 +255,7 @@ def _without_state(manifest: dict[str, Any], arrays: Arrays) -> Chain:
     return chain
 
 
-_TICK = 0.2  # seconds between two looks at whether the parent of a process is still there
+_TICK = 0.2  # seconds between two looks at signals
 
 
 class SamplingStoppedError(StopRequestedError):
@@ -362,6 +369,42 @@ def sample_longer(
             notes = dict.fromkeys(note_of(chain.state) for chain in chains) if note_of else ()
             sampled = replace(sampled, notes=(*filter(None, notes), *sampled.notes))
         yield sampled
+
+
+# Chains that go on where their diagnostics warn and longer ones may end that.
+
+FEWEST_TO_GO_ON = 100  # draws of each chain
+_LONGER = "chains became {} times as long, as their diagnostics warned, and keep as many draws"
+_CUT_LONGER = "chains were to go on, as their diagnostics warn, but for max_seconds"
+
+
+def sample_long_enough(
+    sampler: Sampler[Any, Any], options: RunOptions, *, hope: float = 2.0, **how: Any
+) -> tuple[Sampled, Diagnostics]:
+    """Draw; where diagnostics warn and chains ``hope`` times as long may end that, go on with them.
+
+    To two, three, .., ``options.most_times`` times as many steps, if there are several chains of a
+    hundred draws or more. One draw in so many is kept. The rest is as `sample_longer` has it.
+    """
+    can_go_on = options.n_chains > 1 and options.n_draws >= FEWEST_TO_GO_ON
+    most = options.most_times if can_go_on else 1
+    lengths = [options.n_draws * times for times in range(1, most + 1)]
+    runs = sample_longer(sampler, options, lengths, **how)
+    sampled = next(runs)
+    words: tuple[str, ...] = ()
+    diagnostics = diagnose(sampled.draws)
+    for times in range(2, most + 1):
+        ahead = min(hope, most / (times - 1))
+        is_enough = not diagnostics.is_worth_longer(sampled.draws.n_total, ahead)
+        if is_enough or is_late(options.deadline):
+            break
+        longer = next(runs)
+        if longer.draws.n_draws < options.n_draws * times:
+            words = (*words, _CUT_LONGER)
+            break
+        sampled = replace(longer, draws=longer.draws.every(times))
+        diagnostics, words = diagnose(sampled.draws), (_LONGER.format(times),)
+    return replace(sampled, notes=(*sampled.notes, *words)), diagnostics
 
 
 def run_to_end(sampler: Sampler[Any, Any], options: RunOptions) -> End:
@@ -545,7 +588,7 @@ def in_processes(n_jobs: int, calls: list[Any]) -> list[Any]:
         return [call(*given, **named) for call, given, named in calls]
     if uses_other_engine():
         return on_engine(n_jobs, calls)
-    deaf = [delayed(_call_deaf)(os.getpid(), *each) for each in calls]
+    deaf = [delayed(call_deaf)(os.getpid(), *each) for each in calls]
     parallel = Parallel(n_jobs=n_jobs, backend="loky")
     with suppress(BrokenProcessPool):
         return list(parallel(deaf))
@@ -721,33 +764,6 @@ def _run_slice(
     chain = run_one(plan, board, StopSignals(board), carried)
     chain.sampler = None  # holds the data, which the parent has
     return chain, carried, board
-
-
-def _call_deaf(parent: int, call: Callable[..., Any], given: Any, named: Any) -> Any:
-    """Call, for another process, ignoring Ctrl-C and SIGTERM; end soon after that process."""
-    if parent == os.getpid():  # joblib starts no processes below its threads
-        return call(*given, **named)
-    _follow(parent)
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    handlers = [signal.signal(number, signal.SIG_IGN) for number in numbers]
-    try:
-        return call(*given, **named)
-    finally:
-        for number, handler in zip(numbers, handlers, strict=True):
-            signal.signal(number, handler)
-
-
-@functools.cache
-def _follow(parent: int) -> None:
-    """End this process soon after its parent, which may be killed without a chance to say so."""
-    if hasattr(os, "getppid"):
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:  # an orphan is given to another
-        time.sleep(_TICK)
-    os._exit(1)
 
 
 def _gather(chains: list[Chain], options: RunOptions, labels: Labels) -> Sampled:

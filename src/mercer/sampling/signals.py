@@ -12,6 +12,7 @@ Everything here speaks of the main thread: elsewhere no signal arrives, and noth
 from __future__ import annotations
 
 import _thread
+import functools
 import os
 import signal
 import sys
@@ -273,6 +274,38 @@ def _leave_late(number: int) -> None:
     with _sending:
         if _open and _open[-1]._is_pending and _open[-1]._manner != "hold":
             _leave(number)
+
+
+# A worker, whose parent alone hears signals.
+
+_TICK = 0.2  # seconds between two looks at whether the parent is still there
+
+
+def call_deaf(parent: int, call: Callable[..., Any], given: Any, named: Any) -> Any:
+    """Call, for another process, ignoring Ctrl-C and SIGTERM; end soon after that process."""
+    if parent == os.getpid():  # joblib starts no processes below its threads
+        return call(*given, **named)
+    _follow(parent)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    handlers = [signal.signal(number, signal.SIG_IGN) for number in numbers]
+    try:
+        return call(*given, **named)
+    finally:
+        for number, handler in zip(numbers, handlers, strict=True):
+            signal.signal(number, handler)
+
+
+@functools.cache
+def _follow(parent: int) -> None:
+    """End this process soon after its parent, which may be killed without a chance to say so."""
+    if hasattr(os, "getppid"):
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:  # an orphan is given to another
+        time.sleep(_TICK)
+    os._exit(1)
 
 
 # The clock. A deadline is a time of `time.monotonic`; None is no limit.

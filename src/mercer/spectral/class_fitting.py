@@ -20,7 +20,13 @@ from mercer.estimation.tasks import ORDER_TAKEN, classes_of, ordered_categories
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Draws
 from mercer.random import stream
-from mercer.sampling.driver import Labels, RunOptions, count_workers, in_processes
+from mercer.sampling.driver import (
+    Labels,
+    RunOptions,
+    count_workers,
+    in_processes,
+    sample_long_enough,
+)
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
 from mercer.spectral.class_model import (
@@ -48,6 +54,7 @@ from mercer.spectral.fitting import (
     FittedSpectral,
     Result,
     SpectralResult,
+    affordable,
     check_rows,
     compile_class_loops,
     learn_spectrum,
@@ -55,7 +62,6 @@ from mercer.spectral.fitting import (
     missing_of,
     resolve,
     right_targets,
-    sample_long_enough,
 )
 from mercer.spectral.missing import InputLaws
 from mercer.spectral.mixture import Mixture
@@ -200,8 +206,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
     adaptation = ClassAdaptation(common.proposals == "pcn")
     sampled, diagnostics = sample_long_enough(
         sampler,
-        options,
-        rows.n_rows,
+        affordable(options, common, rows.n_rows),
         adaptation=adaptation,
         labels=Labels({}, (*_MONITORED, *settings.law.names)),
         note_of=lambda state: _CUT_ASCENT if state.is_start_cut else "",

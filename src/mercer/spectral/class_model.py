@@ -32,11 +32,12 @@ from scipy.special import expit
 from mercer.likelihoods.logistic import count_log_factor, count_log_mass
 from mercer.likelihoods.polya_gamma import fill_polya_gamma, fill_polya_gamma_of_shapes
 from mercer.numerics.cholesky import factorise
+from mercer.sampling.metropolis import slice_step
 from mercer.sampling.signals import is_late
 from mercer.spectral.loops import slope_of_sticks
 from mercer.spectral.missing import InputState
 from mercer.spectral.mixture import MixtureState, ProposalTuning
-from mercer.spectral.model import GammaPrior, Scales, slice_step
+from mercer.spectral.model import GammaPrior, Scales
 from mercer.spectral.rows import (
     Say,
     TrainingRows,

@@ -19,10 +19,10 @@ from mercer.estimation.run import run_options
 from mercer.estimation.standardize import Standardizer, scale_target
 from mercer.features.products import fill_features
 from mercer.likelihoods import polya_gamma as polya_gamma_loops
-from mercer.likelihoods.label_noise import FARTHEST
+from mercer.likelihoods.label_noise import FARTHEST, tied_rows
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.compilation import compile_first
-from mercer.posterior.diagnostics import Diagnostics, diagnose
+from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
 from mercer.posterior.positive_laws import LOGNORMAL, NOT_POSITIVE
@@ -30,10 +30,9 @@ from mercer.random import stream
 from mercer.sampling.driver import (
     Labels,
     RunOptions,
-    Sampled,
     count_workers,
     in_processes,
-    sample_longer,
+    sample_long_enough,
 )
 from mercer.sampling.progress import tell
 from mercer.sampling.signals import is_late
@@ -76,6 +75,7 @@ from mercer.spectral.sampler import (
 )
 from mercer.spectral.settings import (
     MANY_ROWS,
+    MOST_OF_FEW_ROWS,
     ROWS_OF_WARP,
     SpectralSettings,
     choose_standardizer,
@@ -98,12 +98,6 @@ _FEWEST_ROWS, _MOST_ROWS_IN_MEMORY = 1500, 200_000
 _SHORTEST_WARMUP = 20
 # Shares of the time left that the choice of warps and the search for the start may take.
 TIME_OF_WARPS, TIME_OF_START = 0.25, 0.25
-FEWEST_TO_GO_ON = 100  # draws of each chain, with thin="auto"
-_LONGER = (
-    "chains became {} times as long, as their diagnostics warned, and keep as many draws "
-    '(thin="auto")'
-)
-_CUT_LONGER = "chains were to go on, as their diagnostics warn, but for max_seconds"
 CUT_START = (
     "search for where chains start cut short by max_seconds: they start at the best point so far"
 )
@@ -131,6 +125,8 @@ def fit_spectral(
         deadline, right = options.deadline_before_chains(TIME_OF_START), np.ones(len(y), dtype=bool)
         if settings.has_far_errors:
             right, first, searched = settings.look_right(options.entropy, X, y, deadline)
+            if tied_rows(y).any():
+                settings = replace(settings, known_noise=first.noise_std**2)
         elif settings.is_scale_learned:
             searched = settings.climb(stream(options.entropy, "scales"), X, y, deadline=deadline)
         if settings.is_scale_learned:
@@ -154,7 +150,10 @@ def fit_spectral(
     if sampler.noise is not None:
         monitored = ("log_likelihood", *_MONITORED[1:], sampler.noise.name)
     sampled, diagnostics = sample_long_enough(
-        sampler, options, rows.n_rows, adaptation=adaptation, labels=Labels({}, monitored)
+        sampler,
+        affordable(options, settings, rows.n_rows),
+        adaptation=adaptation,
+        labels=Labels({}, monitored),
     )
     notes = (CUT_START, *sampled.notes) if found.is_cut else sampled.notes
     draws = sampled.draws
@@ -189,33 +188,11 @@ def resolve(
     return settings.reduced(settings.n_worth(stream(entropy, "scales", 6), *given))
 
 
-def sample_long_enough(
-    sampler: Any, options: RunOptions, n_rows: int, **how: Any
-) -> tuple[Sampled, Diagnostics]:
-    """Draw; where diagnostics warn and chains twice as long may end that, go on with them.
-
-    To two, three, .., ``options.most_times`` times as many sweeps, with fewer than `MANY_ROWS`
-    rows, and several chains of a hundred draws or more. One draw in so many is kept.
-    """
-    can_go_on = n_rows < MANY_ROWS and options.n_chains > 1 and options.n_draws >= FEWEST_TO_GO_ON
-    most = options.most_times if can_go_on else 1
-    lengths = [options.n_draws * times for times in range(1, most + 1)]
-    runs = sample_longer(sampler, options, lengths, **how)
-    sampled = next(runs)
-    words: tuple[str, ...] = ()
-    diagnostics = diagnose(sampled.draws)
-    for times in range(2, most + 1):
-        ahead = min(2.0, most / (times - 1))
-        is_enough = not diagnostics.is_worth_longer(sampled.draws.n_total, ahead)
-        if is_enough or is_late(options.deadline):
-            break
-        longer = next(runs)
-        if longer.draws.n_draws < options.n_draws * times:
-            words = (*words, _CUT_LONGER)
-            break
-        sampled = replace(longer, draws=longer.draws.every(times))
-        diagnostics, words = diagnose(sampled.draws), (_LONGER.format(times),)
-    return replace(sampled, notes=(*sampled.notes, *words)), diagnostics
+def affordable(options: RunOptions, settings: SpectralSettings, n_rows: int) -> RunOptions:
+    """Have chains of many rows no longer than they are, if a draw is dearer than with fewer."""
+    cost = n_rows * settings.n_frequencies**2 * settings.n_sweeps
+    is_dear = n_rows >= MANY_ROWS and cost > MANY_ROWS * MOST_OF_FEW_ROWS**2
+    return replace(options, most_times=1) if is_dear else options
 
 
 def noise_range(rows: TrainingRows, draws: Draws) -> Array:

@@ -53,6 +53,7 @@ from mercer.likelihoods.label_noise import (
 )
 from mercer.numerics.cholesky import factorise
 from mercer.posterior.positive_laws import LOGNORMAL
+from mercer.sampling.metropolis import slice_step
 from mercer.spectral.loops import read_factor, select_lower, tridiagonal_evidence
 
 if TYPE_CHECKING:
@@ -259,8 +260,6 @@ def _rates_and_evidence(
 # out and shrinking) on the logarithm of the precision.
 
 # The prior is cut off here, and at `lowest_ridge` where that is more.
-_WIDTH = 1.0  # of the first slice, on the logarithm
-_MOST_STEPS_OUT = 20
 # That LAPACK reduces before it updates the rest; without room for more than one, one by one.
 _COLUMNS_AT_ONCE = 16
 
@@ -352,34 +351,6 @@ def draw_ridge(rng: np.random.Generator, density: Callable[[float], float], ridg
     """Take one slice step on log ridge; leaves the density invariant."""
     what = f"features are collinear to working precision at ridge {ridge:.3g}"
     return slice_step(rng, density, ridge, what)
-
-
-def slice_step(
-    rng: np.random.Generator, density: Callable[[float], float], value: float, nowhere: str
-) -> float:
-    """Take one slice step on the logarithm of a value; leaves the density invariant.
-
-    A `NumericalError` with the words ``nowhere`` where the density there is 0, from which no slice
-    leads.
-    """
-    x = math.log(value)
-    level = density(x) + math.log(rng.random())
-    if not math.isfinite(level):
-        raise NumericalError(nowhere)
-    low = x - _WIDTH * rng.random()
-    high = low + _WIDTH
-    # Steps out are shared between the ends at random, as the detailed balance of a limit asks.
-    n_low = int(rng.integers(_MOST_STEPS_OUT))
-    n_high = _MOST_STEPS_OUT - 1 - n_low
-    while n_low > 0 and density(low) > level:
-        low, n_low = low - _WIDTH, n_low - 1
-    while n_high > 0 and density(high) > level:
-        high, n_high = high + _WIDTH, n_high - 1
-    while True:
-        proposal = low + (high - low) * rng.random()
-        if density(proposal) > level:
-            return math.exp(proposal)
-        low, high = (proposal, high) if proposal < x else (low, proposal)
 
 
 # Noise that is a mixture of normals: given a weight w_i of each row, and a pseudo-target in place
@@ -753,12 +724,13 @@ class FirstFunction:
         rng: np.random.Generator,
         rows: tuple[Array, Array],
         right: NDArray[np.bool_],
+        counts: NDArray[np.bool_],
         model: RegressionModel,
         found: Scales,
     ) -> tuple[FirstFunction, Array]:
         """Fit right rows of X (n, d), y (n,); and the errors (n,), as if a right row were left out.
 
-        The noise is that of a normal law with the middle error.
+        The noise is that of a normal law with the middle error of the rows that count.
         """
         X, y = rows
         model = replace(model, n_rows=int(right.sum()))
@@ -766,5 +738,6 @@ class FirstFunction:
         whitened, _ = lapack.dtrtrs(law.factor, F, lower=1)
         errors = y - law.mean @ design(W, X, model.n_linear > 0)
         errors[right] /= np.maximum(1.0 - np.square(whitened).sum(axis=0), _LEAST_LEFT)
-        std = max(float(np.median(np.abs(errors))) / _MEDIAN_OF_NORMAL, _LEAST_NOISE)
+        middle = float(np.median(np.abs(errors[counts])))
+        std = max(middle / _MEDIAN_OF_NORMAL, _LEAST_NOISE)
         return cls(W, law.mean, std), errors

@@ -18,7 +18,7 @@ from mercer.errors import MercerWarning, NumericalError, UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
 from mercer.features.products import fill_features
-from mercer.likelihoods.label_noise import log_kinds, log_shares
+from mercer.likelihoods.label_noise import log_kinds, log_shares, tied_rows
 from mercer.random import stream
 from mercer.sampling.signals import is_late, stop_when_late
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
@@ -46,6 +46,7 @@ Array = NDArray[np.float64]
 # flat in its logarithm above the rate. IG(a, b) tells as much as 2a residuals with squares of 2b in
 # all: with a = 1 two residuals of almost nothing, which 15 rows believed, and interpolated.
 _NOISE_SHAPE, _NOISE_RATE = 0.1, 1e-4
+_KNOWN = 0.25  # of the rows: as many residuals is a noise worth that is known
 _RIDGE_PRIOR = GammaPrior(1.0, 1e-3)
 # With a rate far below 1 the linear part is all but absent beforehand, and the posterior may have a
 # second mode, where frequencies do its work; chains hardly ever cross over.
@@ -207,6 +208,7 @@ class SpectralSettings:
     rows_to_resolve: int = 0  # where the rows say how many of these frequencies there are
     n_sweeps: int = 1  # that make a draw after warm-up
     noise: str = "normal"  # one of `mercer.spectral.model.NOISES`
+    known_noise: float = 0.0  # its variance, as a quarter of the rows would know it; 0: not known
 
     @property
     def noise_law(self) -> ScaleMixture | None:
@@ -227,7 +229,8 @@ class SpectralSettings:
         """Return the regression."""
         n_linear = 1 + n_inputs if self.linear_part else 0
         prior = _RIDGE_PRIOR if self.ridge_precision == "learn" else None
-        noise = _NOISE_SHAPE, _NOISE_RATE
+        known = _KNOWN * n_rows if self.known_noise > 0.0 else 0.0
+        noise = _NOISE_SHAPE + 0.5 * known, _NOISE_RATE + 0.5 * known * self.known_noise
         return RegressionModel(n_rows, n_linear, *noise, prior, _LINEAR_PRIOR, n_outputs)
 
     def first_scales(self, n_inputs: int) -> Scales:
@@ -268,9 +271,10 @@ class SpectralSettings:
         their targets cut at `TAME`, since those that are far may be wrong; all as they are, since
         targets may be skewed and right; and the half nearest to the middle target, since errors
         on one side that are many would be noise. The last not where a quarter of the targets
-        equals the middle one: a function that is constant there would leave no error.
+        equals the middle one: a function that is constant there would leave no error. Targets that
+        are tied say nothing of the noise.
 
-        This decides where chains start, and nothing else.
+        This decides where chains start, and, of tied targets, what is known of the noise.
         """
         far, everywhere = np.abs(y - np.median(y)), np.ones(len(y), dtype=bool)
         begun = [(everywhere, TAME, 0), (everywhere, math.inf, 0)]
@@ -288,13 +292,14 @@ class SpectralSettings:
         deadline: float | None,
     ) -> tuple[float, NDArray[np.bool_], FirstFunction, Scales]:
         (right, limit, n_halves), model = begun, self.model(*X.shape)
+        counts = ~tied_rows(y)
         for i in range(n_halves + _ROUNDS):
             rng, tame = stream(entropy, "scales"), np.clip(y, -limit, limit)
             scales = self.climb(rng, X[right], tame[right], deadline=deadline, limit=math.inf)
             rng = stream(entropy, "scales", 4)
-            first, errors = FirstFunction.of(rng, (X, tame), right, model, scales)
+            first, errors = FirstFunction.of(rng, (X, tame), right, counts, model, scales)
             size = np.abs(errors + y - tame)
-            middle = float(np.median(size))
+            middle = float(np.median(size[counts]))
             most = middle if i < n_halves else max(_SUSPICIOUS * first.noise_std, middle)
             before, right, limit = right, size <= most, math.inf
             if is_late(deadline) or (i >= n_halves and (right == before).all()):
@@ -504,7 +509,7 @@ _RANGES = {
 }
 MANY_ROWS, _OF_MANY_ROWS = 5000, 384
 # With fewer rows: frequencies for each of them, two features each, and the fewest and the most.
-_A_ROW, _FEWEST, _MOST = 0.4, 48, 160
+_A_ROW, _FEWEST, MOST_OF_FEW_ROWS = 0.4, 48, 160
 # Frequencies for each of the first degrees of freedom, and for each further one: fewer are as good
 # for a plain function, but not for a rich one with little noise.
 _A_DEGREE, _FIRST_DEGREES, _A_FURTHER_DEGREE = 0.6, 60.0, 1.25
@@ -566,7 +571,7 @@ def settings_of(model: Any, n_rows: int) -> SpectralSettings:
     n_frequencies, rows_to_resolve = model.n_frequencies, 0
     if n_frequencies == "auto":
         rows_to_resolve = n_rows if model.frequency_scale == "learn" else 0
-        n_frequencies = int(np.clip(math.ceil(_A_ROW * n_rows), _FEWEST, _MOST))
+        n_frequencies = int(np.clip(math.ceil(_A_ROW * n_rows), _FEWEST, MOST_OF_FEW_ROWS))
         n_frequencies = _OF_MANY_ROWS if n_rows >= MANY_ROWS else n_frequencies
     n_total = int(model.n_draws) * int(model.n_chains)
     return SpectralSettings(

@@ -8,7 +8,13 @@ import pytest
 import mercer
 from mercer.errors import DataError, UsageError
 from mercer.gp.regressor import GPRegressor
-from support.contaminated import coverage, far_and_right, table, with_one_normal
+from support.contaminated import (
+    coverage,
+    far_and_right,
+    table,
+    with_one_normal,
+    zeros_then_a_line,
+)
 from support.mangled import taken
 
 N = 60
@@ -210,10 +216,25 @@ def test_many_errors_on_one_side_are_no_noise(shift: float) -> None:
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 def test_targets_that_are_mostly_equal_are_not_all_that_is_right() -> None:
-    """Zeros, then a line: no function but a constant leaves no deviation of the zeros."""
-    x = np.linspace(0.0, 1.0, 90)[:, np.newaxis]
-    f = np.maximum(0.0, 5.0 * (x[:, 0] - 0.55))
-    y = np.where(f > 0.0, f + 0.1 * np.random.default_rng(0).normal(size=90), 0.0)
-    model = fitted().fit(x, y)
-    assert np.sqrt(np.mean(np.square(model.predict(x) - f))) < 0.2  # 1.0 from a constant
-    assert (model.target_error_proba_ > 0.5).sum() < 20
+    """A function that is constant among the zeros leaves them no noise, and all others wrong."""
+    X, y, wrong, f = zeros_then_a_line(150)
+    model = fitted(n_draws=150).fit(X, y)
+    assert np.sqrt(np.mean(np.square(model.predict(X) - f))) < 0.2  # 1.0 from a constant
+    assert ((model.target_error_proba_ > 0.5) == wrong).mean() > 0.95
+    assert model.noise_std_ > 0.03
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+def test_a_first_posterior_by_chains_says_where_to_begin() -> None:
+    """Its draws have no weights."""
+    model = fitted(inference="hmc").fit(X, Y)
+    assert ((model.target_error_proba_ > 0.5) == WRONG).mean() > 0.95
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+def test_chains_that_warn_become_longer() -> None:
+    """From a hundred draws a chain on; as many are kept."""
+    model = fitted(n_draws=300).fit(X, Y)
+    assert model.posterior_.n_draws == 100
+    is_said = any("times as long, as their diagnostics warned" in note for note in model.notes_)
+    assert is_said or model.diagnostics_.is_converged

@@ -9,7 +9,6 @@ import pytest
 
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.sampling import driver
-from mercer.spectral import fitting
 from mercer.spectral.fitting import _one_pass, _Task, fit_spectral, make_sampler
 from mercer.spectral.model import Scales
 from mercer.spectral.rows import MemoryRows
@@ -56,7 +55,7 @@ class TestChainsAsLongAsDiagnosticsWant:
 
     @pytest.fixture(autouse=True)
     def few_draws_are_enough_to_go_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(fitting, "FEWEST_TO_GO_ON", 5)
+        monkeypatch.setattr(driver, "FEWEST_TO_GO_ON", 5)
 
     @staticmethod
     def fit(monkeypatch: pytest.MonkeyPatch, verdicts: list[bool], **rest: Any) -> Any:

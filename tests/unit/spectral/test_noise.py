@@ -18,7 +18,13 @@ from mercer.posterior.predictive import StudentMixture
 from mercer.spectral import fitting
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.rows import MemoryRows, WeighedRows
-from support.contaminated import coverage, far_and_right, table, with_one_normal
+from support.contaminated import (
+    coverage,
+    far_and_right,
+    table,
+    with_one_normal,
+    zeros_then_a_line,
+)
 from support.mangled import set_array, taken
 from support.spectral_cases import plain_design
 from support.spectral_fits import tiny
@@ -79,6 +85,16 @@ def test_the_function_is_learned_in_spite_of_them(models) -> None:
 
     for model in models.values():
         assert error(model) < 0.4 * error(normal)
+
+
+def test_targets_that_are_mostly_equal_are_not_all_that_is_right() -> None:
+    """A function that is constant among the zeros leaves them no noise, and all others wrong."""
+    rows, y, wrong, f = zeros_then_a_line(300)
+    own = {"n_draws": 40, "n_warmup": 40, "n_chains": 1, "random_state": 0}
+    model = BaNKRegressor(noise="contaminated", **own).fit(rows, y)
+    assert np.sqrt(np.mean(np.square(model.predict(rows) - f))) < 0.1
+    assert ((model.target_error_proba_ > 0.5) == wrong).mean() > 0.95
+    assert model.noise_std_ > 0.03
 
 
 def test_contaminated_noise_predicts_right_targets(models) -> None:
