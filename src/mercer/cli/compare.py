@@ -43,7 +43,7 @@ from mercer.cli.tables import (
     read_training,
 )
 from mercer.cli.terminal import Session, digits3, duration, lowest, plain_table, shown, spoken
-from mercer.data.files import nearest, printable, quoted
+from mercer.data.files import listing, nearest, printable, quoted
 from mercer.errors import UsageError
 from mercer.estimation.cross_validate import (
     FOLD_DRAWS,
@@ -250,19 +250,14 @@ def _unfinished(results: Sequence[Result], limit: float) -> str:
     quick = [each.name for each in results if each.is_quick]
     words = ""
     if lost:
-        words = f" {_listed(lost)} ran out of time: --seconds-per-model above {limit:g} would tell."
+        words = f" {listing(lost)} ran out of time: --seconds-per-model above {limit:g} would tell."
     if quick:
         verb = "was" if len(quick) == 1 else "were"
         words += (
-            f" {_listed(quick)} {verb} scored at a quicker setting than by default, which the "
+            f" {listing(quick)} {verb} scored at a quicker setting than by default, which the "
             f"table names: --seconds-per-model above {limit:g} goes on."
         )
     return words
-
-
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _best_two(results: Sequence[Result], metric: str) -> tuple[Result | None, Result | None]:

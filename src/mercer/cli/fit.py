@@ -320,7 +320,7 @@ def _inspect_fit(plan: Plan, fitted: Fitted, importance: Importance | None) -> I
     found = effects_of(
         fitted.estimator, table.X, inputs, order=order, classes=table.classes, entropy=plan.seed
     )
-    facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes)
+    facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes, table.names)
     return Inspection(plan.split.names, importance, found, facts)
 
 

@@ -22,6 +22,7 @@ from mercer.cli.tables import (
     ScoringOptions,
     Split,
     TrainingTable,
+    far_words,
     read_training,
     refuse_conflicts,
     split_rows,
@@ -480,6 +481,9 @@ def _auditor(
     return model, {"noise": "contaminated", **settings}
 
 
+_MOST_FAR = 3  # inputs that are told of
+
+
 def describe_table(table: TrainingTable, session: Session) -> None:
     """Say what was read, the task, and what was done to columns and rows."""
     n, d = table.X.shape
@@ -491,6 +495,12 @@ def describe_table(table: TrainingTable, session: Session) -> None:
     session.say("task", table.reason)
     for note in table.notes:
         session.say("columns", note)
+    far = far_words(table.encoder, table.X, table.y, table.names)
+    if far:
+        n_more = len(far) - _MOST_FAR
+        more = f"; {n_more} more such column{'s' * (n_more > 1)}" if n_more > 0 else ""
+        said = "; ".join(far[:_MOST_FAR]) + more
+        session.say("far off", f"{said}: where it is no slip, models know little of such rows")
     constant = constant_columns(table)
     if constant:
         session.note("warning", constant)

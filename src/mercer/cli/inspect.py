@@ -65,7 +65,7 @@ def _table(data: str, options: TableOptions, session: Session) -> None:
     table = read_training(data, options, may_be_several=True)
     parts = {name: table.output(k) for k, name in enumerate(table.targets)} or {"": table}
     found = {
-        name: table_facts(own.inputs, own.encoder, own.X, own.y, own.classes)
+        name: table_facts(own.inputs, own.encoder, own.X, own.y, own.classes, own.names)
         for name, own in parts.items()
     }
     facts = next(iter(found.values()))

@@ -291,7 +291,7 @@ def _inspect(model: SavedModel, predictor: Predictor, rows: ScoredRows) -> Inspe
     from mercer.report.build import inspect_rows
 
     encoder = encoder_of(model)
-    facts = table_facts(rows.inputs, encoder, rows.X, rows.y, predictor.classes)
+    facts = table_facts(rows.inputs, encoder, rows.X, rows.y, predictor.classes, rows.names)
     inputs = encoder.inputs
     return inspect_rows(model.estimator, rows.X, rows.y, inputs, rows.names, facts)
 

@@ -24,7 +24,7 @@ from mercer.data.encoding import (
     fit_encoder,
     times_of,
 )
-from mercer.data.files import STANDARD_INPUT, printable, quoted
+from mercer.data.files import STANDARD_INPUT, listing, printable, quoted
 from mercer.data.formats import CellFormat, Dates
 from mercer.data.frame import (
     INDEX_COLUMNS,
@@ -34,6 +34,7 @@ from mercer.data.frame import (
     Inputs,
     Origin,
     TableFacts,
+    far_values,
     gap_words,
     index_column,
     null_words,
@@ -666,6 +667,25 @@ def refuse_conflicts(table: TrainingTable, estimator: Any) -> None:
     )
 
 
+def far_words(
+    encoder: Encoder, X: NDArray[np.float64], y: NDArray[Any], names: RowNames
+) -> tuple[str, ...]:
+    """Say which rows have an input, or a number to predict y (n,), that is far from all others."""
+    inputs, found = encoder.inputs, []
+    numbers = [j for j, code in enumerate(encoder.codes) if code.kind == "number"]
+    columns = [(quoted(inputs.names[j]), X[:, inputs.columns[j][0]]) for j in numbers]
+    if y.dtype.kind == "f" and y.ndim == 1:
+        columns.append(("the target", y))
+    for name, x in columns:
+        far = far_values(x)
+        if len(far):
+            low, high = np.nanmin(np.delete(x, far)), np.nanmax(np.delete(x, far))
+            values = listing([f"{value:g}" for value in x[far]])
+            rows = names.listed(far.tolist())
+            found.append(f"{name} of {rows} is {values}, of all others {low:g} to {high:g}")
+    return tuple(found)
+
+
 # What the table is, for reports.
 
 _N_BARS = 10
@@ -676,7 +696,12 @@ _TOGETHER = 0.95  # rank correlation from which two inputs say nearly the same
 
 
 def table_facts(
-    frame: Frame, encoder: Encoder, X: NDArray[np.float64], y: NDArray[Any], classes: Sequence[Any]
+    frame: Frame,
+    encoder: Encoder,
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    classes: Sequence[Any],
+    names: RowNames,
 ) -> TableFacts:
     """Describe rows that were encoded as X (n, d), with targets y (n,) as tasks encode them."""
     inputs = encoder.inputs
@@ -691,6 +716,7 @@ def table_facts(
         target=_target_words(y, classes),
         pairs=_correlated(X, encoder, inputs),
         n_twins=int(twins[twins > 1].sum()),
+        far=far_words(encoder, X, y, names.without_ids()),
     )
 
 

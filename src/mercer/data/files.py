@@ -8,7 +8,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,22 @@ def quoted(text: object) -> str:
     """Put a name, a label or a cell in quotes, printable and not too long."""
     words = str(text)
     return f"'{printable(words if len(words) <= LONGEST else words[: LONGEST - 3] + '...')}'"
+
+
+def listing(words: Sequence[str], most: int = 12) -> str:
+    """Return words joined by commas and "and"; of many, the first ones and how many more.
+
+    Examples
+    --------
+    >>> listing(["a"]), listing(["a", "b", "c"]), listing(["a", "b", "c"], most=1)
+    ('a', 'a, b and c', 'a and 2 more')
+    """
+    shown = list(words)
+    if len(shown) > most:
+        shown = [*shown[:most], f"{len(shown) - most} more"]
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def place(file: str, row: int, line: int = 0, column: str | None = None) -> str:

@@ -418,6 +418,7 @@ class TableFacts:
     target: str  # in words
     pairs: tuple[tuple[str, str, float], ...]  # inputs that go together: rank correlations
     n_twins: int  # rows whose inputs another row has as well
+    far: tuple[str, ...] = ()  # rows with a value far from all others: a sentence an input
 
     @property
     def leaks(self) -> tuple[InputFacts, ...]:
@@ -445,6 +446,50 @@ class Inputs:
     def take(self, chosen: NDArray[np.integer[Any]]) -> Inputs:
         """Keep some of them, in that order."""
         return Inputs(tuple(self.names[j] for j in chosen), tuple(self.columns[j] for j in chosen))
+
+
+# Values far from all others: more often a slip of who wrote them than rare.
+
+_GAP, _GAP_OF_BENT, _MOST_FAR = 3.0, 0.8, 5
+_LEAST_COMPARED: Final = 20  # values
+_NORMAL_WIDTH: Final = 2.9  # of the middle 95 % of a normal law, in distances between its quartiles
+
+
+def far_values(x: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Positions of the values of x (n,) beyond a gap on either side, ascending; NaN are left out.
+
+    The gap is three times as wide as the middle half of the values (or as that of a normal law
+    whose middle 95 % these are, if that is wider), for positive ones in logarithms, too; for others
+    .8 times in inverse hyperbolic sines of robust deviations, which are logarithms far out. At most
+    a hundredth of the values, one at least and five at most, are beyond it.
+    """
+    known = np.flatnonzero(np.isfinite(x))
+    if len(known) < _LEAST_COMPARED or len(np.unique(x[known])) < 3:
+        return np.empty(0, np.int64)
+    half = x[known] / 2.0  # differences of halves do not overflow
+    if half.min() > 0.0:
+        bent, gap_of_bent = np.log(half), _GAP
+    else:
+        first, middle, third = np.quantile(half, (0.25, 0.5, 0.75))
+        width = 0.5 * (third - first) or 1.0
+        bent, gap_of_bent = np.arcsinh((half - middle) / width), _GAP_OF_BENT
+    ways = ((half, _GAP), (bent, gap_of_bent))
+    most = min(max(len(half) // 100, 1), _MOST_FAR)
+    above, below = (
+        min(_n_beyond(sign * values, gap, most) for values, gap in ways) for sign in (1.0, -1.0)
+    )
+    order = np.argsort(half, kind="stable")
+    found = np.concatenate([order[:below], order[len(order) - above :]])
+    return np.sort(known[found]).astype(np.int64)
+
+
+def _n_beyond(values: NDArray[np.float64], gap: float, most: int) -> int:
+    """How many values are above the first gap among the highest."""
+    ordered = np.sort(values)
+    low, first, third, high = np.quantile(ordered, (0.025, 0.25, 0.75, 0.975))
+    width = max(third - first, (high - low) / _NORMAL_WIDTH)
+    gaps = np.flatnonzero(np.diff(ordered[-most - 1 :]) > gap * width)
+    return most - int(gaps[0]) if width > 0.0 and len(gaps) else 0
 
 
 # How much one input alone tells of the target, without a model.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.encoding import as_levels
-from mercer.data.files import printable, quoted
+from mercer.data.files import listing, printable, quoted
 from mercer.data.frame import Frame
 from mercer.data.source import Part
 
@@ -101,7 +101,7 @@ class RowNames:
             own = self.short(position) if self.has_files else str(int(self.number[position]))
             words.append(own if name is None else f"{own} ({quoted(name)})")
         noun = "" if self.has_files else "rows " if len(words) > 1 else "row "
-        return noun + " and ".join(words)
+        return noun + listing(words, len(words))
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Name the rows as columns of a table: file (of several), row, id where there is one."""

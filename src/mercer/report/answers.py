@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from mercer import plot
+from mercer.data.files import listing
 from mercer.data.frame import InputFacts, TableFacts
 from mercer.data.row_names import RowNames
 from mercer.estimation.inspection import Effects, Importance, Inspection
@@ -23,7 +24,6 @@ from mercer.report.section import (
     Threshold,
     column,
     count,
-    listing,
     percent,
     svg,
 )
@@ -389,16 +389,16 @@ _STRENGTHS = (
 
 # What the data are, and what to do next.
 
-_MOST_INPUTS = 200
+_MOST_INPUTS, _MOST_FAR = 200, 10
 _BARS = "▁▂▃▄▅▆▇█"
 _MANY_TWINS = 0.02  # share of rows
 
 
 def data_section(facts: TableFacts) -> Section:
     """Build the section of the inputs of the table."""
-    shown = facts.inputs[:_MOST_INPUTS]
+    shown, far = facts.inputs[:_MOST_INPUTS], far_off(facts)
     return Section(
-        "data", "What the data are", data_words(facts), warnings=leak_words(facts),
+        "data", "What the data are", data_words(facts), warnings=(*leak_words(facts), *far),
         tables=(_inputs_table(shown, len(facts.inputs)),),
     )  # fmt: skip
 
@@ -428,6 +428,14 @@ def data_words(facts: TableFacts) -> tuple[str, ...]:
             "both sides of a split, scores are too good; `--group` keeps them together."
         )
     return tuple(text)
+
+
+def far_off(facts: TableFacts) -> tuple[str, ...]:
+    """Warn of values far from all others."""
+    if not facts.far:
+        return ()
+    said = "; ".join(facts.far[:_MOST_FAR])
+    return (f"Far off: {said}. Where it is no slip, models know little of such rows.",)
 
 
 def leak_words(facts: TableFacts) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from mercer import plot
+from mercer.data.files import listing
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.evaluation import Provenance, is_warning
@@ -18,7 +19,6 @@ from mercer.report.section import (
     count,
     duration,
     from_table,
-    listing,
     percent,
     svg,
 )

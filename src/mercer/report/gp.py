@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from mercer import plot
+from mercer.data.files import listing
 from mercer.posterior.draws import Table, are_drawn
 from mercer.posterior.labels import Audit
 from mercer.report.audit import errors_words, wrong_values
@@ -18,7 +19,6 @@ from mercer.report.section import (
     count,
     curve_figures,
     from_table,
-    listing,
     noise_words,
     percent,
     svg,

@@ -110,20 +110,6 @@ def duration(seconds: float) -> str:
     return f"{hours}\u00a0h {rest}\u00a0min"
 
 
-def listing(words: Sequence[str], most: int = 12) -> str:
-    """Return words joined by commas and "and"; of many, the first ones and how many more.
-
-    >>> listing(["a"]), listing(["a", "b", "c"]), listing(["a", "b", "c"], most=1)
-    ('a', 'a, b and c', 'a and 2 more')
-    """
-    shown = list(words)
-    if len(shown) > most:
-        shown = [*shown[:most], f"{len(shown) - most} more"]
-    if len(shown) < 2:
-        return "".join(shown)
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
 def ordinal(position: int) -> str:
     """Return a place in words.
 

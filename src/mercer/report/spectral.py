@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from mercer import plot
+from mercer.data.files import listing
 from mercer.posterior.draws import Table
 from mercer.posterior.labels import Audit
 from mercer.report.audit import errors_words, wrong_values
@@ -19,7 +20,6 @@ from mercer.report.section import (
     Section,
     count,
     curve_figures,
-    listing,
     noise_words,
     number,
     ordinal,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer import plot
+from mercer.data.files import listing
 from mercer.errors import UsageError
 from mercer.posterior.labels import Audit, audit_of
 from mercer.report.audit import audit_section
@@ -17,7 +18,6 @@ from mercer.report.section import (
     Section,
     count,
     from_table,
-    listing,
     percent,
     svg,
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from mercer.data.files import listing
 from mercer.report.section import (
     HOLDS_SUMMARIES,
     Section,
     count,
     from_table,
-    listing,
     number,
     percent,
 )

@@ -17,6 +17,19 @@ def words_of(data: Path, *more: object) -> list[object]:
     return ["audit", data, "--target", "sick", *SPHERE, *more]
 
 
+def test_a_row_with_an_input_far_from_all_others_is_told(run, tmp_path: Path) -> None:
+    """What its label should be nobody knows, and it may be no more than the input that is wrong."""
+    rng = np.random.default_rng(0)
+    heights = np.where(np.arange(40) == 11, 57.0, rng.normal(170.0, 8.0, 40).round())
+    rows = [f"{h},{rng.normal()},{int(h > 170.0)}" for h in heights]
+    data = tmp_path / "d.csv"
+    data.write_text("\n".join(["height,other,sick", *rows]))
+    code, said, err = run("inspect", data, "--target", "sick")
+    assert code == 0, err
+    assert "far off   'height' of row 12 is 57, of all others 15" in said
+    assert "'other'" not in said
+
+
 def test_an_audit_says_what_it_finds_and_writes_all_rows(
     run, suspects: Path, tmp_path: Path
 ) -> None:

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from mercer.data.frame import InputFacts, Inputs, TableFacts, strength_alone
+from mercer.data.frame import InputFacts, Inputs, TableFacts, far_values, strength_alone
 from mercer.errors import DataError
 from mercer.estimation.cross_validate import Contender, Fold, cross_validate
 from mercer.estimation.inspection import (
@@ -276,3 +277,31 @@ def test_the_axis_of_frequencies_says_what_it_is() -> None:
         (town,) = values_of("town", np.array([0]), part, ["town (frequency)"])
         assert town.name == "town (share of rows)"
         assert town.labels in ((), ("0.25", "0.5"))
+
+
+NORMAL = np.random.default_rng(3).normal(170.0, 8.0, 200)
+LONG, STUDENT = np.random.default_rng(4).standard_normal(2000), stats.t(3)
+
+
+@pytest.mark.parametrize(
+    ("x", "far"),
+    [
+        (NORMAL, []),
+        (np.where(np.arange(200) == 11, 57.0, NORMAL), [11]),
+        (np.where(np.arange(200) % 150 == 7, 900.0, -NORMAL), [7, 157]),
+        (np.where(np.arange(200) == 11, np.nan, NORMAL), []),
+        (np.where(np.arange(200) == 11, 57.0, NORMAL)[:19], []),  # too few to say
+        (np.exp(2.0 * LONG), []),  # a long tail
+        (STUDENT.ppf(stats.norm.cdf(LONG)), []),
+        (np.full(200, 3.0), []),
+        (np.arange(200) == 7, []),  # two values
+        (np.where(np.arange(200) < 20, 1e3, NORMAL), []),  # too many to be slips
+        (np.where(np.arange(200) == 0, 1e308, -NORMAL * 1e305), [0]),
+    ],
+)
+def test_few_values_beyond_a_gap_are_far(x, far):
+    np.testing.assert_array_equal(far_values(np.asarray(x, float)), far)
+
+
+def test_values_of_nothing_are_not_far():
+    assert len(far_values(np.empty(0))) == len(far_values(np.full(30, np.nan))) == 0

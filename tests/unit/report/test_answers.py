@@ -215,6 +215,11 @@ def test_what_the_data_are():
     ]  # fmt: skip
 
 
+def test_values_far_off_are_told():
+    section = data_section(facts(far=("'a' of row 3 is 57, of all others 1 to 2",)))
+    assert section.warnings[-1].startswith("Far off: 'a' of row 3 is 57")
+
+
 def test_sound_data_have_no_warning():
     few = facts(inputs=facts().inputs[:1], n_twins=1)
     section = data_section(few)

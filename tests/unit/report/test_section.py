@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mercer import GPClassifier
+from mercer.data.files import listing
 from mercer.posterior.draws import Table
 from mercer.report import build_report, render
 from mercer.report.section import (
@@ -14,7 +15,6 @@ from mercer.report.section import (
     count,
     duration,
     from_table,
-    listing,
     ordinal,
     percent,
 )
