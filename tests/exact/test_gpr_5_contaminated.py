@@ -190,8 +190,7 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
     A, uniforms = inverse(codes), rng.random(N)
     got, a = codes.copy(), A @ Y
     wrong, means, bases = np.empty(N), np.empty(N), np.empty(N)
-    is_drawn = np.array([True, False, True, True])
-    others = FIRST_SIZE, is_drawn, uniforms, wrong, means, bases
+    others = FIRST_SIZE, uniforms, wrong, means, bases
     grown = loops.draw_kinds(A, a, Y, got, added, log_shares, *others)
     wanted = codes.copy()
     for i in range(N):
@@ -205,8 +204,7 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
         p = np.exp(log_joint - log_joint.max())
         p /= p.sum()
         assert (means[i], bases[i], wrong[i]) == pytest.approx((mean, base, p[FIRST_SIZE:].sum()))
-        if is_drawn[i]:
-            wanted[i] = min(int(np.searchsorted(np.cumsum(p), uniforms[i])), N_KINDS - 1)
+        wanted[i] = min(int(np.searchsorted(np.cumsum(p), uniforms[i])), N_KINDS - 1)
     np.testing.assert_array_equal(got, wanted)
     np.testing.assert_allclose(A, inverse(wanted), rtol=1e-8)
     np.testing.assert_allclose(a, inverse(wanted) @ Y, rtol=1e-8)

@@ -14,7 +14,7 @@ intercept, is integrated out; the log parameters of kernel and noise, theta, hav
 1. z_i given all other z, row by row: with C = K + v 11' + diag(s2 + h), A = C^-1 and a = A y, the
    target of row i has, given all others, the mean y_i - a_i / A_ii and the variance
    1 / A_ii - h(z_i) + h(k) for each k. Where z_i changes, C changes by d e_i e_i', and A by
-   -d / (1 + d A_ii) of the product of its column i with itself. A third of the rows, at random.
+   -d / (1 + d A_ii) of the product of its column i with itself.
 2. The noise given the function. With the floor b of s2 as a part of the function, u drawn from its
    prior N(0, K + v 11' + b I), and w from N(0, diag(s2 + h - b)), the errors
 
@@ -23,14 +23,16 @@ intercept, is integrated out; the log parameters of kernel and noise, theta, hav
    are a draw given y and z. Given e, five times: s2 by a slice, the kinds summed out; z; p. Given
    z alone s2 hardly moves: a noise that is half as wide has kinds that are twice as wide.
 3. p given z: Beta and Dirichlet laws.
-4. theta given z, by Metropolis and Hastings: a proposal from a t law around the posterior of the
-   rows that looked right at first, then a random walk in all directions and in one of theta, twice.
+4. theta given z: a proposal from a t law around the posterior of the rows that looked right at
+   first, which ends what a chain began with. Then, of the parameters of the kernel, a short
+   trajectory of Hamilton's dynamics, whose mass is from that posterior, too.
 
 The conditional law of z_i in step 1 gives the probability that target i is wrong (averaged over
 draws it has less Monte Carlo error than counts of z_i) and, from the other rows alone, the value
 that would be expected there.
 
-**Cost.** O(n^3) a step: eight factors and one inverse; O(n^2) for each z_i that changes in step 1.
+**Cost.** O(n^3) a step: ten factors, six inverses, five products with derivatives of the kernel;
+O(n^2) for each z_i that changes in step 1.
 
 References
 ----------
@@ -51,7 +53,13 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
 from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, kernel_labels
-from mercer.gp.gaussian import FunctionDraws, RegressionPosterior, function_draws, noisy_factor
+from mercer.gp.gaussian import (
+    FunctionDraws,
+    NoiseOfRows,
+    RegressionPosterior,
+    function_draws,
+    noisy_factor,
+)
 from mercer.gp.hyperparameters import (
     SEARCHING,
     find_maximum,
@@ -82,20 +90,18 @@ from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
 from mercer.sampling.driver import RunOptions, sample_long_enough
-from mercer.sampling.hmc import mass_from_covariance
+from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance
 from mercer.sampling.importance import first_proposal
 from mercer.sampling.metropolis import slice_step
-from mercer.sampling.sampler import Sampler
+from mercer.sampling.sampler import Point, Sampler
 from mercer.sampling.signals import check_stop
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_DRAWN = 1.0 / 3.0  # of the rows, in step 1
 _N_OF_NOISE = 5  # draws of the noise given the function
-# Moves of theta in a step: by the t law, in all directions or in one; and how far, in deviations of
-# the posterior of the rows that looked right at first, in p directions over the root of p.
-_MOVES = (("t", 1.0), *(("all", 1.5), ("one", 2.0)) * 2)
+# Of the trajectories: steps of about this over the fourth root of the number of parameters.
+_N_LEAPFROG, _STEP, _JITTER = 4, 1.1, 0.2
 
 
 # The sampler.
@@ -202,11 +208,9 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         n, y = len(codes), self.model.y
         wrong, means, bases = np.empty(n), np.empty(n), np.empty(n)
         added = self._noise(state.position)[1]
-        is_drawn, uniforms = rng.random((2, n))
         draw_kinds(
-            A, a, y, codes, added, state.shares, len(WIDTHS), is_drawn < _DRAWN, uniforms,
-            wrong, means, bases,
-        )  # fmt: skip
+            A, a, y, codes, added, state.shares, len(WIDTHS), rng.random(n), wrong, means, bases
+        )
         return replace(state, codes=codes, wrong=wrong, means=means, bases=bases), A
 
     def _draw_noise(
@@ -246,7 +250,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         noise = math.exp(log_noise)
         variances = noise + added_variances(noise + floor)
         density = float(kinds_of_errors(errors, variances, shares, uniforms, codes))
-        return density + model.prior.log_density(theta)
+        return density + model.prior.at(slice(-1, None)).log_density(theta[-1:])
 
     def _draw_errors(
         self, rng: np.random.Generator, state: ContaminatedState, A: Array, floor: float
@@ -267,29 +271,33 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         self, rng: np.random.Generator, state: ContaminatedState
     ) -> tuple[ContaminatedState, float]:
         """Step 4."""
+        state = self._jump(rng, state)
+        theta, log_noise = self.model.split(state.position)
+        noise, added = self._noise(state.position)
+        rows = NoiseOfRows(np.ones(len(state.codes)), 1.0 + added[state.codes] / noise)
+        prior = self.model.prior.at(slice(len(theta)))
+        target = replace(self.model, prior=prior, log_noise_variance=log_noise, noise_of_rows=rows)
+        mass = mass_from_covariance(self.covariance[: len(theta), : len(theta)])
+        size = _STEP * len(theta) ** -0.25 * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
+        hmc = HMC(target, lambda rng: theta, _recorded, HamiltonianTuning(size, mass), _N_LEAPFROG)
+        moved, info = hmc.step(rng, hmc.init(rng))
+        if info.is_accepted:
+            position = np.append(moved.point.position, state.position[len(theta) :])
+            found = self._evaluate(position, state.codes)
+            if found is not None:
+                state = _with(state, position, state.codes, found)
+        return state, info.acceptance_rate
+
+    def _jump(self, rng: np.random.Generator, state: ContaminatedState) -> ContaminatedState:
+        """Propose theta from the t law."""
         proposal = first_proposal(self.mean, self.covariance)
-        factor, p = mass_from_covariance(self.covariance).factor, len(self.mean)
-        std, total = np.sqrt(np.diag(self.covariance)), 0.0
-        for way, size in _MOVES:
-            check_stop()
-            theta, z = state.position.copy(), size * rng.standard_normal(p)
-            j, log_uniform, log_ratio = int(rng.integers(p)), math.log(1.0 - rng.random()), 0.0
-            if way == "t":
-                theta = proposal.draw(rng, 1)[0]
-                before, after = proposal.log_density(np.stack([state.position, theta]))
-                log_ratio = float(before - after)
-            elif way == "all":
-                theta += factor @ z / math.sqrt(p)
-            else:
-                theta[j] += std[j] * z[j]
-            found = self._evaluate(theta, state.codes)
-            if found is None:
-                continue
-            change = found.log_density - state.log_density + log_ratio
-            total += math.exp(min(0.0, change))
-            if log_uniform < change:
-                state = _with(state, theta, state.codes, found)
-        return state, total / len(_MOVES)
+        theta, log_uniform = proposal.draw(rng, 1)[0], math.log(1.0 - rng.random())
+        before, after = proposal.log_density(np.stack([state.position, theta]))
+        found = self._evaluate(theta, state.codes)
+        if found is None:
+            return state
+        change = found.log_density - state.log_density + float(before - after)
+        return _with(state, theta, state.codes, found) if log_uniform < change else state
 
     def _has_density(self, theta: Array) -> bool:
         """Whether the prior has density there."""
@@ -316,6 +324,10 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
             return None
         _, L, a, evidence = found
         return _Evaluated(evidence + self.model.prior.log_density(theta), evidence, a, L)
+
+
+def _recorded(point: Point) -> Mapping[str, Array]:
+    return point.extra
 
 
 _NOWHERE = "the evidence cannot be computed where the chain is"

@@ -227,9 +227,14 @@ class NormalPrior:
     def of_few(self, places: NDArray[np.int64]) -> NormalPrior:
         """Return the prior of some of the parameters, given that the weights are by that law."""
         assert self.share is not None
-        is_few = self.share[places] > 0.0
-        mean = np.where(is_few, _MEAN_OF_FEW, self.mean[places])
-        return NormalPrior(mean, np.where(is_few, _STD_OF_FEW, self.std[places]))
+        few, own = self.share[places] > 0.0, self.at(places)
+        std = np.where(few, _STD_OF_FEW, own.std)
+        return NormalPrior(np.where(few, _MEAN_OF_FEW, own.mean), std)
+
+    def at(self, places: slice | NDArray[np.int64]) -> NormalPrior:
+        """Return the prior of some of the parameters."""
+        share = None if self.share is None else self.share[places]
+        return NormalPrior(self.mean[places], self.std[places], share)
 
     def tiled(self, times: int) -> NormalPrior:
         """Return the prior of as many kernels: theta (times p,)."""
@@ -789,8 +794,7 @@ def _curvature(
         hessian[k] = (point.gradient - above.gradient) / _HESSIAN_STEP
         slopes[k] = (above.extra["f"] - point.extra["f"]) / _HESSIAN_STEP
     # In units of the prior's standard deviations the posterior is at least as narrow as the prior.
-    std = model.prior.std
-    scaled = 0.5 * (hessian + hessian.T) * np.outer(std, std)
-    eigenvalues, vectors = np.linalg.eigh(scaled)
+    unit = np.outer(model.prior.std, model.prior.std)
+    eigenvalues, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T) * unit)
     inverse = (vectors / np.maximum(eigenvalues, 1.0)) @ vectors.T
-    return np.asarray(inverse * np.outer(std, std)), slopes
+    return np.asarray(inverse * unit), slopes

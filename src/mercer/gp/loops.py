@@ -587,8 +587,8 @@ def kinds_of_errors(errors, variances, log_shares, uniforms, codes):
 
 
 @compiled(nogil=True)
-def draw_kinds(A, a, y, codes, added, log_shares, n_right, is_drawn, uniforms, wrong, means, bases):
-    """Draw some codes, each given all others; A, a and codes are changed, the last three filled.
+def draw_kinds(A, a, y, codes, added, log_shares, n_right, uniforms, wrong, means, bases):
+    """Draw every code given all others; A, a and codes are changed, the last three filled.
 
     Returns by how much log det C has grown. ``bases`` are variances of targets that are right,
     1 / A_ii - h.
@@ -602,7 +602,7 @@ def draw_kinds(A, a, y, codes, added, log_shares, n_right, is_drawn, uniforms, w
         )
         k = _place(joint, uniforms[i])
         d = added[k] - own
-        if is_drawn[i] and d != 0.0:
+        if d != 0.0:
             codes[i] = k
             share = 1.0 + d * A[i, i]
             grown += np.log(share)

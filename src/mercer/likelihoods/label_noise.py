@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln, gammainc, gammaincinv, gammaln, logsumexp
+from scipy.special import betainc, betaln, gammainc, gammaincinv, gammaln
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating[Any]]
@@ -506,7 +506,7 @@ def draw_shares(rng: np.random.Generator, counts: NDArray[Any]) -> Array:
     # Logs of gamma variables of small shape: those of a shape higher by 1, times u^(1 / shape).
     shape = N_SIZES * SHARES + wrong
     logs = np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(len(shape))) / shape
-    return log_shares(rate, wide, logs - logsumexp(logs))
+    return log_shares(rate, wide, logs - np.logaddexp.reduce(logs))
 
 
 def shares_of(draws: Any) -> Array:
