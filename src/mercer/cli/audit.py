@@ -150,6 +150,7 @@ def audit_json(
         "fdr": audit.fdr,
         "n_listed": audit.n_listed,
         "expected_fdr": audit.expected_fdr,
+        "caution": audit.caution(),
         "noise_rate": noise_json(estimator),
         "compared": estimator.compared_.to_dict() if entry.name == "sphere" else None,
         "rows": records(audit_columns(audit)),
@@ -245,6 +246,8 @@ def _listed(
     audit = audit_of(fitted.estimator, fdr=fdr, names=names)
     session.say("noise", noise_words(fitted.estimator))
     session.say("list", list_words(audit))
+    if caution := audit.caution():
+        session.say("caution", caution)
     session.blank()
     session.show(suspects_table(audit))
     session.blank()

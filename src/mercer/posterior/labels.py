@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 _SUSPICIOUS, _FEWEST_SHOWN = 0.01, 5
 _LOOKED_AT = 15  # rows that somebody will look at, listed or not
 _WIDER = (0.1, 0.2, 0.3, 0.4, 0.5)
+# Shares of all rows, expected errors, and the share of these on one side that call for caution.
+_MANY, _FEWEST_ON_A_SIDE, _ON_ONE_SIDE = 0.15, 10.0, 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,10 @@ class Audit(ABC):
     @abstractmethod
     def cells(self, i: int) -> dict[str, Any]:
         """What is shown of row i, a text or a number; probabilities are called P(...)."""
+
+    @abstractmethod
+    def caution(self) -> str:
+        """What else than errors looks like this; empty where nothing suggests it."""
 
     @property
     def is_listed(self) -> NDArray[np.bool_]:
@@ -101,6 +107,18 @@ class LabelAudit(Audit):
             found["P(suggested)"] = float(self.p_suggested[i])
         return found
 
+    def caution(self) -> str:
+        """Of so many errors that classes may overlap instead."""
+        share = float(self.p_wrong.mean())
+        if share <= _MANY:
+            return ""
+        return (
+            f"{100 * share:.0f} % of the labels wrong are more than records usually have. Where "
+            "inputs do not decide the class (what will happen, what somebody chose) rows of the "
+            "rarer outcome look wrong, and are not; if about 5 % can be wrong, noise_rate=0.05 "
+            "says so"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class TargetAudit(Audit):
@@ -127,6 +145,25 @@ class TargetAudit(Audit):
             "P(wrong)": float(self.p_wrong[i]),
             "std": float(self.expected_std[i]),
         }
+
+    def caution(self) -> str:
+        """Of errors on one side that noise may have a long tail there; of many, that it varies."""
+        n_wrong, share = float(self.p_wrong.sum()), float(self.p_wrong.mean())
+        above = float(self.p_wrong @ (self.recorded > self.expected)) / max(n_wrong, 1e-300)
+        one_side = max(above, 1.0 - above)
+        if n_wrong >= _FEWEST_ON_A_SIDE and one_side > _ON_ONE_SIDE:
+            is_positive = above > 0.5 and float(self.recorded.min()) > 0.0
+            return (
+                f"{100 * one_side:.0f} % of what looks wrong lies "
+                f"{'above' if above > 0.5 else 'below'} what is expected: noise with a long tail "
+                "looks like that, too" + "; an audit of the logarithms would tell" * is_positive
+            )
+        if share > _MANY:
+            return (
+                f"{100 * share:.0f} % of the values wrong are more than records usually have: "
+                "noise that is wider for some rows looks like that, too"
+            )
+        return ""
 
 
 @dataclass(frozen=True, eq=False)

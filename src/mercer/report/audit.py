@@ -71,7 +71,10 @@ def audit_section(audit: Audit) -> Section:
     if isinstance(audit, TargetAudit):
         figures.append(_values_figure(audit))
     title = f"{noun.capitalize()}s that are probably wrong"
-    return Section("labels", title, text, figures=tuple(figures), tables=(_suspects(audit),))
+    caution = tuple(f"{words}." for words in (audit.caution(),) if words)
+    return Section(
+        "labels", title, text, figures=tuple(figures), tables=(_suspects(audit),), warnings=caution
+    )
 
 
 def _values_figure(audit: TargetAudit) -> Figure:

@@ -7,7 +7,7 @@ import pytest
 
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
-from mercer.posterior.labels import audit_labels, longest_list
+from mercer.posterior.labels import audit_labels, audit_targets, longest_list
 
 P = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [1.0, 0.0]])
 RECORDED = np.array(["a", "a", "b", "a"])
@@ -72,3 +72,36 @@ def test_a_table_shows_what_is_suspicious(n: int, n_suspicious: int, shown: int)
 def test_a_rate_out_of_range_is_refused(fdr: float) -> None:
     with pytest.raises(UsageError, match="fdr must be in"):
         audit_labels(P, RECORDED, CLASSES, fdr=fdr)
+
+
+def test_many_wrong_labels_call_for_caution() -> None:
+    few = np.column_stack([np.full(50, 0.9), np.full(50, 0.1)])
+    assert audit_labels(few, np.full(50, "a"), CLASSES).caution() == ""
+    many = audit_labels(P, RECORDED, CLASSES).caution()
+    assert many.startswith("30 % of the labels wrong are more than records usually have")
+    assert "noise_rate=0.05" in many
+
+
+@pytest.mark.parametrize(
+    ("n_wrong", "n_above", "lowest", "words"),
+    [
+        (8, 8, 1.0, ""),  # too few to have a side
+        (12, 6, 1.0, ""),
+        (40, 20, 1.0, "40 % of the values wrong are more than records usually have"),
+        (12, 12, 1.0, "100 % of what looks wrong lies above"),
+        (12, 12, -1.0, "100 % of what looks wrong lies above"),
+        (40, 6, 1.0, "85 % of what looks wrong lies below"),
+    ],
+)
+def test_errors_on_one_side_and_many_errors_call_for_caution(
+    n_wrong: int, n_above: int, lowest: float, words: str
+) -> None:
+    i = np.arange(100)
+    p = np.where(i < n_wrong, 1.0, 0.0)
+    recorded = np.where(i < n_above, 9.0, 2.0)
+    recorded[-1] = lowest
+    audit = audit_targets(p, recorded, np.full(100, 5.0), np.ones(100))
+    assert audit.caution().startswith(words)
+    assert bool(audit.caution()) == bool(words)
+    wants_logarithms = n_wrong == n_above == 12 and lowest > 0.0
+    assert ("logarithms" in audit.caution()) == wants_logarithms
