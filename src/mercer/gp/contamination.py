@@ -257,12 +257,11 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
     ) -> Array:
         """Draw the errors given y and z, but for the part of the floor, shape (n,)."""
         model, n = self.model, len(state.codes)
-        kernel_theta, _ = model.split(state.position)
+        kernel_theta, log_noise = model.split(state.position)
         K = model.kernel.gram(kernel_theta, model.X, out=model.workspace.take("gram", n))
         scratch = model.workspace.take("prior", n)  # A is in the other one
         L = noisy_factor(K, floor, scratch, model.intercept_variance)
-        noise, added = self._noise(state.position)
-        variances = noise + added[state.codes] - floor
+        variances = math.exp(log_noise) + self._noise(state.position)[1][state.codes]
         u = multiply_lower(L, rng.standard_normal((n, 1)))[:, 0]
         w = np.sqrt(variances) * rng.standard_normal(n)
         return np.asarray(w + variances * (A @ (model.y - u - w)))

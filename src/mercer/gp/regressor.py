@@ -349,9 +349,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
         drawn along. The function is then learned in spite of them, and predictions are of right
-        targets, with their tails. Chains by Gibbs and Metropolis steps, whatever
-        ``inference`` is; one kernel, where "auto" that of most weight for the rows that look right;
-        not with ``n_inducing``, weights of rows, or "map".
+        targets, with their tails. Chains, whatever ``inference`` is; one kernel, where "auto" that
+        of most weight for the rows that look right; not with ``n_inducing``, weights of rows, or
+        "map". Where more than a fifth of the targets are one value, such as 0, the noise is at
+        least half of what it is if none is wrong.
     prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs and targets. "wide": log variance ~
         N(1, 3^2), log weights as for `GPClassifier`, log variance of the noise ~ N(-3, 3^2).
