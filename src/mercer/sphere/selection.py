@@ -60,7 +60,7 @@ _HOPELESS_ON_SUBSET = 8.0
 # How far expectation propagation is from tempered runs, in nats: with a nugget, and without.
 _ERROR, _ERROR_WITHOUT_NUGGET = 0.5, 1.0
 # Rows of the first subset, where it is much fewer than there are; and most rows for propagation.
-_SUBSET_ROWS, _MOST_PROPAGATED = 400, 1500
+_SUBSET_ROWS, _MOST_PROPAGATED = 400, 3000
 # The run that is begun, and what it is prolonged to.
 _RUNS = (Tempering(12, 30), Tempering(12, 75))
 # Standard errors in nats that are small enough: of an evidence, where weights of models are off by
