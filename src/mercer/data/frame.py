@@ -450,7 +450,7 @@ class Inputs:
 
 # Values far from all others: more often a slip of who wrote them than rare.
 
-_GAP, _GAP_OF_BENT, _MOST_FAR = 3.0, 0.8, 5
+_GAP, _GAP_OF_BENT, _MOST_ON_A_SIDE = 3.0, 0.8, 5
 _LEAST_COMPARED: Final = 20  # values
 _NORMAL_WIDTH: Final = 2.9  # of the middle 95 % of a normal law, in distances between its quartiles
 
@@ -464,32 +464,32 @@ def far_values(x: NDArray[np.float64]) -> NDArray[np.int64]:
     a hundredth of the values, one at least and five at most, are beyond it.
     """
     known = np.flatnonzero(np.isfinite(x))
-    if len(known) < _LEAST_COMPARED or len(np.unique(x[known])) < 3:
+    order = known[np.argsort(x[known], kind="stable")]
+    half = x[order] / 2.0  # differences of halves do not overflow
+    if len(half) < _LEAST_COMPARED or np.count_nonzero(np.diff(half)) < 2:
         return np.empty(0, np.int64)
-    half = x[known] / 2.0  # differences of halves do not overflow
-    if half.min() > 0.0:
+    if half[0] > 0.0:
         bent, gap_of_bent = np.log(half), _GAP
     else:
         first, middle, third = np.quantile(half, (0.25, 0.5, 0.75))
         width = 0.5 * (third - first) or 1.0
         bent, gap_of_bent = np.arcsinh((half - middle) / width), _GAP_OF_BENT
-    ways = ((half, _GAP), (bent, gap_of_bent))
-    most = min(max(len(half) // 100, 1), _MOST_FAR)
-    above, below = (
-        min(_n_beyond(sign * values, gap, most) for values, gap in ways) for sign in (1.0, -1.0)
-    )
-    order = np.argsort(half, kind="stable")
+    most = min(max(len(half) // 100, 1), _MOST_ON_A_SIDE)
+    ways = _beyond_gaps(half, _GAP, most), _beyond_gaps(bent, gap_of_bent, most)
+    below, above = (min(each) for each in zip(*ways, strict=True))
     found = np.concatenate([order[:below], order[len(order) - above :]])
-    return np.sort(known[found]).astype(np.int64)
+    return np.sort(found).astype(np.int64)
 
 
-def _n_beyond(values: NDArray[np.float64], gap: float, most: int) -> int:
-    """How many values are above the first gap among the highest."""
-    ordered = np.sort(values)
+def _beyond_gaps(ordered: NDArray[np.float64], gap: float, most: int) -> tuple[int, int]:
+    """How many of ascending values are below the last gap among the lowest, above the first one."""
     low, first, third, high = np.quantile(ordered, (0.025, 0.25, 0.75, 0.975))
-    width = max(third - first, (high - low) / _NORMAL_WIDTH)
-    gaps = np.flatnonzero(np.diff(ordered[-most - 1 :]) > gap * width)
-    return most - int(gaps[0]) if width > 0.0 and len(gaps) else 0
+    width = gap * max(third - first, (high - low) / _NORMAL_WIDTH)
+    if width == 0.0:
+        return 0, 0
+    below = np.flatnonzero(np.diff(ordered[: most + 1]) > width)
+    above = np.flatnonzero(np.diff(ordered[-most - 1 :]) > width)
+    return int(below[-1]) + 1 if len(below) else 0, most - int(above[0]) if len(above) else 0
 
 
 # How much one input alone tells of the target, without a model.

@@ -86,14 +86,14 @@ from mercer.numerics.cholesky import (
     one_blas_thread,
     symmetric_product,
 )
-from mercer.posterior.diagnostics import flat_weights
+from mercer.posterior.diagnostics import effective_size, flat_weights
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
 from mercer.sampling.driver import RunOptions, sample_long_enough
 from mercer.sampling.hmc import HMC, HamiltonianTuning, mass_from_covariance
 from mercer.sampling.importance import first_proposal
 from mercer.sampling.metropolis import slice_step
-from mercer.sampling.sampler import Point, Sampler
+from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import check_stop
 
 Array = NDArray[np.float64]
@@ -278,7 +278,8 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         target = replace(self.model, prior=prior, log_noise_variance=log_noise, noise_of_rows=rows)
         mass = mass_from_covariance(self.covariance[: len(theta), : len(theta)])
         size = _STEP * len(theta) ** -0.25 * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
-        hmc = HMC(target, lambda rng: theta, _recorded, HamiltonianTuning(size, mass), _N_LEAPFROG)
+        tuning = HamiltonianTuning(size, mass)
+        hmc = HMC(target, lambda rng: theta, lambda point: point.extra, tuning, _N_LEAPFROG)
         moved, info = hmc.step(rng, hmc.init(rng))
         if info.is_accepted:
             position = np.append(moved.point.position, state.position[len(theta) :])
@@ -323,10 +324,6 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
             return None
         _, L, a, evidence = found
         return _Evaluated(evidence + self.model.prior.log_density(theta), evidence, a, L)
-
-
-def _recorded(point: Point) -> Mapping[str, Array]:
-    return point.extra
 
 
 _NOWHERE = "the evidence cannot be computed where the chain is"
@@ -474,8 +471,7 @@ def _law_at_first(
     of the prior where there is no time for that either.
     """
     weights, p = flat_weights(first), theta.shape[1]
-    n_equal = len(theta) if weights is None else 1.0 / float(weights @ weights)
-    if n_equal >= 2.0 * (p + 1):
+    if effective_size(first) >= 2.0 * (p + 1):
         covariance = np.atleast_2d(np.cov(theta, rowvar=False, aweights=weights))
         if np.isfinite(covariance).all():
             mean = np.average(theta, axis=0, weights=weights)

@@ -152,7 +152,12 @@ _NOISE_START, _LITTLE_NOISE = -2.0, -16.0  # that of targets that repeat
 
 def whole_noise_variance(signal_variance: Array, log_noise_variance: Array) -> Array:
     """Variance of the noise with its floor: e^t + 1e-9 (1 + v0); arrays of the same shape."""
-    return np.asarray(np.exp(log_noise_variance) + NOISE_FLOOR * (1.0 + signal_variance))
+    return np.asarray(np.exp(log_noise_variance) + least_noise_variance(signal_variance))
+
+
+def least_noise_variance(signal_variance: Array) -> Array:
+    """The floor alone: 1e-9 (1 + v0)."""
+    return np.asarray(NOISE_FLOOR * (1.0 + signal_variance))
 
 
 @dataclass(frozen=True)
@@ -289,12 +294,15 @@ class RegressionPosterior:
 
     def noise_variance(self, theta: Array) -> float:
         """The variance of the noise, with its floor."""
-        return float(np.exp(self.split(theta)[1])) + self.noise_floor(theta)
+        log_noise = np.asarray(self.split(theta)[1])
+        return float(whole_noise_variance(self._signal_variance(theta), log_noise))
 
     def noise_floor(self, theta: Array) -> float:
         """The least variance of the noise, whatever its parameter."""
-        signal = float(self.kernel.diagonal(self.split(theta)[0], self.X).mean())
-        return NOISE_FLOOR * (1.0 + signal)
+        return float(least_noise_variance(self._signal_variance(theta)))
+
+    def _signal_variance(self, theta: Array) -> Array:
+        return np.asarray(self.kernel.diagonal(self.split(theta)[0], self.X).mean())
 
     def noise_at(self, noise_variance: float) -> float | Array:
         """The variance of the noise of all rows, or (n,) of each, that of one target given."""

@@ -63,8 +63,11 @@ def flat_weights(draws: Draws) -> FloatArray | None:
 def effective_size(draws: Draws) -> float:
     """Return how many equal draws the weighted ones are worth.
 
-    This is the sum over populations of 1 / sum W^2, W their weights with sum 1.
+    This is the sum over populations of 1 / sum W^2, W their weights with sum 1; the number of draws
+    where they have none.
     """
+    if draws.log_weights is None:
+        return float(draws.n_total)
     log_weights = np.asarray(draws.log_weights, dtype=float)
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     return float(np.sum(weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1)))
