@@ -304,12 +304,12 @@ def test_a_refit_that_fails_leaves_the_first_fit(kind, monkeypatch: pytest.Monke
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("kind", QUICK)
-def test_weights_of_rows_are_refused_where_the_likelihood_has_no_place(kind: type) -> None:
+@pytest.mark.parametrize("kind", [each for each in QUICK if each is not GPClassifier])
+def test_weights_of_rows_are_refused_where_there_is_no_place(kind: type) -> None:
     """None is no weight; other estimators say which take them, and no `TypeError` escapes."""
     tiny = class_fits.TINY if kind is SequentialKernelClassifier else TINY
     model = kind(**{**tiny, **QUICK[kind]})
-    with pytest.raises(UsageError, match=f"{kind.__name__} takes no sample_weight.*GPRegressor"):
+    with pytest.raises(UsageError, match=f"{kind.__name__} takes no sample_weight; GPClassifier"):
         model.fit(_X, _Y, sample_weight=np.ones(20))
     with pytest.raises(TypeError, match="weights"):
         model.fit(_X, _Y, weights=np.ones(20))

@@ -165,7 +165,9 @@ def test_gp_11_correction_is_the_newton_step_of_the_posterior_mean() -> None:
             ends = []
             for sign in (1.0, -1.0):
                 f = fit.f + (sign * h * np.eye(30)[i]).reshape(3, 10)
-                factors = laplace.curvature(K, softmax(f, axis=0), np.empty((3, 10, 10)))
+                factors = laplace.curvature(
+                    K, softmax(f, axis=0), np.empty((3, 10, 10)), np.ones(10)
+                )
                 ends.append(factors.log_det)
             s2[i] = (ends[1] - ends[0]) / (2.0 * h)
         sigma = G - G @ dense_r(K, fit.f) @ G

@@ -40,7 +40,7 @@ def model_of(n: int) -> HyperparameterPosterior:
 
 def proposal_at(model: HyperparameterPosterior, theta: np.ndarray, name: str) -> Proposal:
     estimator = EvidenceEstimator(model.X, model.y, model.kernel, name)
-    return estimator._fit(gram(theta, model.X), model.evaluate(theta))
+    return estimator._fit(gram(theta, model.X), model.Y, model.totals, model.evaluate(theta))
 
 
 def largest_excess() -> float:
@@ -51,8 +51,10 @@ def largest_excess() -> float:
         K = gram(theta, model.X)
         for name in _PROPOSALS:
             proposal, rng = proposal_at(model, theta, name), np.random.default_rng(seed)
-            drawn = draw_weights(rng, K, lower_factor(K), model.y, proposal, 4000)
-            bound = log_likelihoods(model.y, drawn.latent) - np.log(drawn.is_prior.mean())
+            drawn = draw_weights(rng, K, lower_factor(K), model.Y, model.totals, proposal, 4000)
+            bound = log_likelihoods(model.Y, model.totals, drawn.latent) - np.log(
+                drawn.is_prior.mean()
+            )
             excess = max(excess, float((drawn.log_weights - bound).max()))
     return excess
 
@@ -92,7 +94,7 @@ def largest_z(change=lambda proposal, model, theta: proposal, average=np.mean) -
         for name in _PROPOSALS:
             proposal = change(proposal_at(model, theta, name), model, theta)
             rng = np.random.default_rng(seed)
-            drawn = draw_weights(rng, K, lower_factor(K), model.y, proposal, _PAIRS)
+            drawn = draw_weights(rng, K, lower_factor(K), model.Y, model.totals, proposal, _PAIRS)
             pairs = average(np.exp(drawn.log_weights), axis=0)
             mean, error = mean_and_error(pairs, drawn.is_prior)
             worst = max(worst, abs(mean - truth) / error)
@@ -153,10 +155,10 @@ def test_gp_12_number_of_draws_sees_a_first_set_used_where_it_pleases(
 ) -> None:
     draw, last = draw_weights, {}
 
-    def sparing(rng, K, L, y, proposal, n_pairs):
+    def sparing(rng, K, L, y, totals, proposal, n_pairs):
         if last and n_pairs == 4:
             return last.pop("pilot")
-        drawn = draw(rng, K, L, y, proposal, n_pairs)
+        drawn = draw(rng, K, L, y, totals, proposal, n_pairs)
         if last:
             last.clear()
         elif n_pairs == 4:

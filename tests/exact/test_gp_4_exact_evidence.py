@@ -46,14 +46,14 @@ def test_gp_4_the_likelihood_is_the_log_of_the_link() -> None:
     for y in (np.zeros(41), np.ones(41), np.arange(41.0) % 2):
         # p(y = 0 | f) is the link at -f: no cancellation.
         expected = np.log(success_probability(np.where(y == 1.0, f, -f))).sum()
-        assert log_likelihood(y, f) == pytest.approx(expected, rel=1e-13)
+        assert log_likelihood(y, np.ones(41), f) == pytest.approx(expected, rel=1e-13)
 
 
 def test_gp_4_likelihood_sees_labels_of_the_wrong_code() -> None:
     f = np.linspace(-3.0, 3.0, 7)
     right = np.log(success_probability(f)).sum()
-    assert log_likelihood(np.ones(7), f) == pytest.approx(right)
-    total = sum(np.exp(log_likelihood(np.array([y]), f[:1])) for y in (-1.0, 1.0))
+    assert log_likelihood(np.ones(7), np.ones(7), f) == pytest.approx(right)
+    total = sum(np.exp(log_likelihood(np.array([y]), np.ones(1), f[:1])) for y in (-1.0, 1.0))
     assert abs(total - 1.0) > 0.1
 
 

@@ -119,9 +119,8 @@ def test_gpr_5_sees_targets_that_speak_for_themselves(
     """Each is judged by a function that leans towards it."""
 
     def leaning(A: np.ndarray, a: np.ndarray, y: np.ndarray, *others: np.ndarray) -> float:
-        grown = loops.draw_kinds(A, 0.5 * a, y, *others)
+        loops.draw_kinds(A, 0.5 * a, y, *others)
         a[:] = A @ y
-        return grown
 
     monkeypatch.setattr(contamination, "draw_kinds", leaning)
     assert largest_z(_moments(4000), truth, BATCHES) > LIMIT
@@ -191,7 +190,7 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
     got, a = codes.copy(), A @ Y
     wrong, means, bases = np.empty(N), np.empty(N), np.empty(N)
     others = FIRST_SIZE, uniforms, wrong, means, bases
-    grown = loops.draw_kinds(A, a, Y, got, added, log_shares, *others)
+    loops.draw_kinds(A, a, Y, got, added, log_shares, *others)
     wanted = codes.copy()
     for i in range(N):
         others = np.arange(N) != i
@@ -208,8 +207,6 @@ def test_gpr_5_the_loop_follows_the_definition() -> None:
     np.testing.assert_array_equal(got, wanted)
     np.testing.assert_allclose(A, inverse(wanted), rtol=1e-8)
     np.testing.assert_allclose(a, inverse(wanted) @ Y, rtol=1e-8)
-    growth = np.linalg.slogdet(inverse(codes))[1] - np.linalg.slogdet(inverse(wanted))[1]
-    assert grown == pytest.approx(growth)
 
 
 def test_gpr_5_a_new_target_is_judged_as_if_it_had_been_one_of_the_rows() -> None:

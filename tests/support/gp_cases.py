@@ -59,7 +59,7 @@ def plain_mode(K: np.ndarray, y: np.ndarray) -> np.ndarray:
         while True:
             new_a = a + fraction * (wanted - a)
             new_f = K @ new_a
-            new_psi = -0.5 * (new_a @ new_f) + log_likelihood(y, new_f)
+            new_psi = -0.5 * (new_a @ new_f) + log_likelihood(y, np.ones(len(y)), new_f)
             if new_psi >= psi - 1e-13 * (1.0 + abs(psi)) or fraction < 1e-6:
                 break
             fraction *= 0.5
@@ -80,7 +80,7 @@ def log_det_half(K: np.ndarray, f: np.ndarray) -> float:
 def plain_log_evidence(K: np.ndarray, y: np.ndarray) -> float:
     """Eq. (10) at the plain mode."""
     f = plain_mode(K, y)
-    psi = -0.5 * (f @ (y - expit(f))) + log_likelihood(y, f)
+    psi = -0.5 * (f @ (y - expit(f))) + log_likelihood(y, np.ones(len(y)), f)
     return psi - log_det_half(K, f)
 
 

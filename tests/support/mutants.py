@@ -44,10 +44,10 @@ def stop_newton_early(monkeypatch) -> None:
     """The paper's tolerance of 1e-4 on the change of the latent values, and no polish."""
     chord_steps = laplace.chord_steps
 
-    def stopped(K, factors, y, a, f, tolerance, max_steps, memory):
+    def stopped(K, factors, y, totals, a, f, tolerance, max_steps, memory):
         if memory == 0:
             return 0.0, 0
-        change, taken = chord_steps(K, factors, y, a, f, 1e-4, max_steps, memory)
+        change, taken = chord_steps(K, factors, y, totals, a, f, 1e-4, max_steps, memory)
         return (0.0 if change < 1e-4 else change), taken
 
     for module in (laplace, softmax):
@@ -58,7 +58,7 @@ def start_newton_warm(monkeypatch) -> None:
     """The paper's iteration: Newton steps from the mode of the last call, until 1e-4."""
     last: dict[int, np.ndarray] = {}
 
-    def warm(K, y, factors_at, start=None):
+    def warm(K, y, totals, factors_at, start=None):
         n = len(y)
         f = last.get(n, np.zeros(n))
         for _ in range(100):

@@ -51,7 +51,7 @@ def test_log_joint(n: int) -> None:
     a = 10.0 * np.random.default_rng(4).standard_normal(n)
     f = K @ a
     expected = -0.5 * (a @ f) + y @ f - np.logaddexp(0.0, f).sum()
-    assert compiled._log_joint(a, f, y, f) == pytest.approx(expected, rel=1e-12)
+    assert compiled._log_joint(a, f, y, np.ones(len(y)), f) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("smallest", [0.05, 1e-9])
@@ -64,7 +64,7 @@ def test_newton_step(n: int, smallest: float) -> None:
     a = np.random.default_rng(5).standard_normal(n)
     f = K @ a
     step, step_f = np.empty(n), np.empty(n)
-    compiled._logistic_step(K, U, root_weights, y, a, f, step, step_f)
+    compiled._logistic_step(K, U, root_weights, y, np.ones(len(y)), a, f, step, step_f)
     g = y - expit(f) - a
     inverse = np.linalg.inv(identity_plus(K, root_weights))
     expected = g - root_weights * (inverse @ (root_weights * (K @ g)))
@@ -102,7 +102,9 @@ def test_chord_steps(n: int, memory: int) -> None:
     root_weights = np.sqrt(expit(mode) * expit(-mode))
     U = np.ascontiguousarray(np.linalg.cholesky(identity_plus(K, root_weights)).T)
     a, f = np.zeros(n), np.zeros(n)
-    change, taken = compiled.chord_steps(K, (U, root_weights), y, a, f, 1e-12, 60, memory)
+    change, taken = compiled.chord_steps(
+        K, (U, root_weights), y, np.ones(len(y)), a, f, 1e-12, 60, memory
+    )
     np.testing.assert_allclose(f, mode, atol=1e-10)
     np.testing.assert_allclose(f, K @ a, atol=1e-12)
     assert change < 1e-9
@@ -114,7 +116,9 @@ def test_chord_steps_first_step_is_newtons() -> None:
     root_weights = np.full(13, 0.5)
     U = np.ascontiguousarray(np.linalg.cholesky(identity_plus(K, root_weights)).T)
     a, f = np.zeros(13), np.zeros(13)
-    change, taken = compiled.chord_steps(K, (U, root_weights), y, a, f, 1e-12, 1, 5)
+    change, taken = compiled.chord_steps(
+        K, (U, root_weights), y, np.ones(len(y)), a, f, 1e-12, 1, 5
+    )
     expected = np.linalg.solve(np.eye(13) + 0.25 * K, y - 0.5)
     np.testing.assert_allclose(a, expected, rtol=1e-11)
     assert taken == 1
@@ -129,10 +133,10 @@ def test_chord_steps_never_lower_psi() -> None:
     root_weights = np.full(20, 0.01)  # too small a curvature: the full step is far too long
     U = np.ascontiguousarray(np.linalg.cholesky(identity_plus(K, root_weights)).T)
     a, f = np.zeros(20), np.zeros(20)
-    psi = compiled._log_joint(a, f, y, f)
+    psi = compiled._log_joint(a, f, y, np.ones(len(y)), f)
     for _ in range(8):
-        compiled.chord_steps(K, (U, root_weights), y, a, f, 1e-12, 1, 5)
-        new_psi = compiled._log_joint(a, f, y, f)
+        compiled.chord_steps(K, (U, root_weights), y, np.ones(len(y)), a, f, 1e-12, 1, 5)
+        new_psi = compiled._log_joint(a, f, y, np.ones(len(y)), f)
         assert new_psi >= psi - 1e-12 * (1.0 + abs(psi))
         psi = new_psi
 
@@ -183,12 +187,14 @@ def test_halved_until_psi_does_not_fall() -> None:
     a, f = np.zeros(8), np.zeros(8)
     step = 64.0 * (y - 0.5)  # uphill, far too long
     new_a, new_f = np.empty(8), np.empty(8)
-    psi = compiled._log_joint(a, f, y, f)
-    new_psi = compiled._halve_until_ascent(y, a, f, psi, step, K @ step, new_a, new_f, f)
+    psi = compiled._log_joint(a, f, y, np.ones(len(y)), f)
+    new_psi = compiled._halve_until_ascent(
+        y, np.ones(len(y)), a, f, psi, step, K @ step, new_a, new_f, f
+    )
     assert new_psi >= psi
-    assert new_psi == compiled._log_joint(new_a, new_f, y, f)
+    assert new_psi == compiled._log_joint(new_a, new_f, y, np.ones(len(y)), f)
     np.testing.assert_allclose(new_f, K @ new_a, atol=1e-12)
     halvings = np.log2(step[0] / new_a[0])
     assert halvings == round(halvings) > 0
     longer = 2.0 * new_a
-    assert compiled._log_joint(longer, K @ longer, y, f) < psi
+    assert compiled._log_joint(longer, K @ longer, y, np.ones(len(y)), f) < psi

@@ -51,10 +51,12 @@ def test_softmax_and_log_joint(n: int) -> None:
     rng = np.random.default_rng(n)
     f, a = 300.0 * rng.standard_normal((C, n)), rng.standard_normal((C, n))
     Y, proba = case(n)[1], np.empty((C, n))
-    assert compiled._softmax(f, proba) == pytest.approx(logsumexp(f, axis=0).sum())
+    assert compiled._softmax(f, np.ones(f.shape[1]), proba) == pytest.approx(
+        logsumexp(f, axis=0).sum()
+    )
     np.testing.assert_allclose(proba, softmax(f, axis=0), rtol=1e-12, atol=1e-300)
     expected = -0.5 * np.sum(a * f) + np.sum(Y * f) - logsumexp(f, axis=0).sum()
-    assert compiled._log_joint(a, f, Y, proba) == pytest.approx(expected, rel=1e-12)
+    assert compiled._log_joint(a, f, Y, Y.sum(axis=0), proba) == pytest.approx(expected, rel=1e-12)
 
 
 @both_kinds
@@ -69,7 +71,7 @@ def test_newton_step(n: int, low: float, n_grams: int) -> None:
     f, step, step_f = np.empty((C, n)), np.empty((C, n)), np.empty((C, n))
     compiled._multiply(K, a, f)
     inverses, roots, U = factors(K, at)
-    compiled._softmax_step(K, inverses, roots, U, Y, a, f, step, step_f)
+    compiled._softmax_step(K, inverses, roots, U, Y, Y.sum(axis=0), a, f, step, step_f)
     g, K_g = Y - softmax(f, axis=0) - a, np.empty((C, n))
     compiled._multiply(K, g, K_g)
     expected = g - (dense_r(K, at) @ K_g.ravel()).reshape(C, n)
@@ -86,7 +88,9 @@ def test_chord_steps(memory: int, n_grams: int) -> None:
     K, Y = case(13, n_grams)
     mode = dense_mode(K, Y)
     a, f = np.zeros((C, 13)), np.zeros((C, 13))
-    error, taken = compiled.chord_steps(K, factors(K, mode), Y, a, f, 1e-12, 60, memory)
+    error, taken = compiled.chord_steps(
+        K, factors(K, mode), Y, Y.sum(axis=0), a, f, 1e-12, 60, memory
+    )
     np.testing.assert_allclose(f, mode, atol=1e-9)
     np.testing.assert_allclose(f, log_joint(K, Y, a)[1], atol=1e-10)
     assert error < 1e-9
@@ -99,10 +103,10 @@ def test_chord_steps_never_lower_psi() -> None:
     K *= 50.0
     inverses, roots, U = factors(K, np.zeros((C, 20)), scale=0.02)
     a, f, proba = np.zeros((C, 20)), np.zeros((C, 20)), np.empty((C, 20))
-    psi = compiled._log_joint(a, f, Y, proba)
+    psi = compiled._log_joint(a, f, Y, Y.sum(axis=0), proba)
     for _ in range(8):
-        compiled.chord_steps(K, (inverses, roots, U), Y, a, f, 1e-12, 2, 5)
-        new_psi = compiled._log_joint(a, f, Y, proba)
+        compiled.chord_steps(K, (inverses, roots, U), Y, Y.sum(axis=0), a, f, 1e-12, 2, 5)
+        new_psi = compiled._log_joint(a, f, Y, Y.sum(axis=0), proba)
         assert new_psi >= psi - 1e-11 * (1.0 + abs(psi))
         psi = new_psi
 
@@ -116,11 +120,11 @@ def test_climb_without_factors(scale: float, start: float) -> None:
     mode = dense_mode(K, Y)
     near = start * np.random.default_rng(0).standard_normal(mode.shape)
     a, f = np.empty_like(Y), np.empty_like(Y)
-    assert compiled.climb_without_factors(K[0], Y, near, a, f, 1e-7, 400)
+    assert compiled.climb_without_factors(K[0], Y, Y.sum(axis=0), near, a, f, 1e-7, 400)
     np.testing.assert_allclose(f, mode, atol=1e-6)
     np.testing.assert_allclose(f, a @ K[0], atol=1e-10 * scale)
-    assert not compiled.climb_without_factors(K[0], Y, near, a, f, 1e-7, 5)
-    assert compiled.climb_without_factors(0.0 * K[0], Y, near, a, f, 1e-7, 400)
+    assert not compiled.climb_without_factors(K[0], Y, Y.sum(axis=0), near, a, f, 1e-7, 5)
+    assert compiled.climb_without_factors(0.0 * K[0], Y, Y.sum(axis=0), near, a, f, 1e-7, 400)
     np.testing.assert_array_equal(f, 0.0)
 
 
@@ -130,14 +134,16 @@ def test_halved_until_psi_does_not_fall() -> None:
     step = 64.0 * (Y - 1.0 / C)  # uphill, far too long
     step_f, new_a, new_f = np.empty_like(f), np.empty_like(f), np.empty_like(f)
     compiled._multiply(K, step, step_f)
-    psi = compiled._log_joint(a, f, Y, proba)
-    new = compiled._halve_until_ascent(Y, a, f, psi, step, step_f, new_a, new_f, proba)
+    psi = compiled._log_joint(a, f, Y, Y.sum(axis=0), proba)
+    new = compiled._halve_until_ascent(
+        Y, Y.sum(axis=0), a, f, psi, step, step_f, new_a, new_f, proba
+    )
     assert new >= psi
-    assert new == compiled._log_joint(new_a, new_f, Y, proba)
+    assert new == compiled._log_joint(new_a, new_f, Y, Y.sum(axis=0), proba)
     halvings = np.log2(step[0, 0] / new_a[0, 0])
     assert halvings == pytest.approx(round(halvings))
     assert round(halvings) > 0
-    assert compiled._log_joint(2.0 * new_a, 2.0 * new_f, Y, proba) < psi
+    assert compiled._log_joint(2.0 * new_a, 2.0 * new_f, Y, Y.sum(axis=0), proba) < psi
 
 
 @pytest.mark.parametrize("n", SIZES)

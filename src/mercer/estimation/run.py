@@ -141,8 +141,8 @@ def fitting() -> Callable[[Fit], Fit]:
 
 
 NO_WEIGHTS = (
-    "{} takes no sample_weight: its likelihood has no place for one; GPRegressor takes weights, "
-    "and whole numbers are rows that are repeated: np.repeat(X, sample_weight, axis=0)"
+    "{} takes no sample_weight; GPClassifier and GPRegressor do, and whole numbers are rows that "
+    "are repeated: np.repeat(X, sample_weight, axis=0)"
 )
 
 

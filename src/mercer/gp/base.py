@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UsageError
-from mercer.estimation.base import KernelEstimator
+from mercer.estimation.base import KernelEstimator, filled
 from mercer.estimation.model_file import (
     Common,
     ModelParts,
@@ -57,7 +57,7 @@ from mercer.gp.hyperparameters import (
     shapes_of_parameters,
 )
 from mercer.kernels.base import Kernel
-from mercer.kernels.columns import categories_of
+from mercer.kernels.columns import categories_of, distinct_rows
 from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
@@ -80,6 +80,7 @@ _ROWS = {
     "X": Rule(("n", "d"), least=-_LARGEST, most=_LARGEST),
     "y": Rule(("n",), least=-_LARGEST, most=_LARGEST),
 }
+_COUNTS = {"rows/counts": Rule(("classes", "n"), least=0.0, most=_LARGEST)}
 
 
 # Of several kernels: the first one's draws stand where those of a single one do.
@@ -95,13 +96,18 @@ _KERNELS = ListOf(
 
 
 def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
-    """Split a fitted estimator, with its standardised rows and targets, into parts."""
+    """Split a fitted estimator, with its standardised rows and targets, into parts.
+
+    ``y`` (n,), or (C, n) how often each class was seen at each row.
+    """
     values, arrays = common_parts(model)
     for i, each in enumerate(model._fits):
         if each.few is not None:
             arrays[f"few/{i}/positions"], arrays[f"few/{i}/weights"] = each.few
     if model._evidence is not None:
         values["log_evidence"] = list(model._evidence)
+    if y.ndim == 2:  # rows that are alike, or that have weights
+        arrays["rows/counts"], y = y, y.argmax(axis=0).astype(np.float64)
     params = json_params(model.get_params(deep=False)) | {"prior": plain_prior(model.prior)}
     if model._sources != model.feature_labels_:
         values["sources_of_inputs"] = list(model._sources)
@@ -127,6 +133,10 @@ def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array, tuple[KernelF
     check_arrays(parts.arrays, _ROWS, {"d": len(common.feature_labels)})
     X, y = parts.arrays["X"], parts.arrays["y"]
     require(len(X) > 0, "X")
+    if "rows/counts" in parts.arrays:
+        check_arrays(parts.arrays, _COUNTS, {"n": len(X)})
+        y = parts.arrays["rows/counts"]
+        require(bool((y.sum(axis=0) > 0.0).all()), "rows/counts")
     check_constant(common.standardizer, X)
     fitted = FittedGP(common.draws, common.diagnostics, common.notes)
     name, d = parts.params["kernel"], X.shape[1]
@@ -667,3 +677,76 @@ def _note_of_choice(
     return (
         f"fitted to {limit} of {n_rows} rows, a random choice stratified by {how}; {more}{others}"
     )
+
+
+# Weights of rows: how often each counts. Rows that are the same are one row that counts so often
+# as they do together, so that a table with weights and one with repeated rows are one table.
+
+MOST_COPIES = 50_000
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Return the weights of n rows, or raise `UsageError`; None where none are given."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(filled(sample_weight))
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise UsageError(f"sample_weight has shape {weights.shape}; there are {n_rows} rows")
+    if weights.dtype.kind not in "biuf":
+        raise UsageError(f"sample_weight must hold numbers; got {weights.dtype}")
+    weights = weights.astype(np.float64)
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise UsageError("sample_weight must hold finite numbers that are not negative")
+    if (weights > 0.0).sum() < 2:
+        raise UsageError("sample_weight is zero for all rows but one at most; two are needed")
+    return weights
+
+
+def weighted_rows(
+    rows: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Find the rows that differ, of n with all that is known of them as columns.
+
+    Returns
+    -------
+    positions : ndarray of shape (m,)
+        All, in their order, where each counts once; else those of the first of each, in an order
+        that is that of what they hold.
+    weights : ndarray of shape (m,) or None
+        How often each counts; None: once.
+    """
+    kept = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
+    first, which = distinct_rows(rows[kept])
+    each = np.ones(len(kept)) if weights is None else weights[kept]
+    if len(first) == len(kept) and (each == 1.0).all():
+        return kept.astype(np.int64), None
+    return kept[first].astype(np.int64), np.bincount(which, each).astype(np.float64)
+
+
+def repeated_rows(
+    X: Array, y: NDArray[Any], weights: Array | None
+) -> tuple[Array, NDArray[Any], Array | None]:
+    """Rows that count whole numbers of times as so many rows; of others those that count at all.
+
+    Returns inputs, targets, and how often each counts; None: once.
+    """
+    if weights is None:
+        return X, y, None
+    is_whole = (weights == np.rint(weights)).all() and weights.sum() <= MOST_COPIES
+    counts = weights.astype(np.int64) if is_whole else (weights > 0.0).astype(np.int64)
+    left = None if is_whole else weights[weights > 0.0]
+    return np.repeat(X, counts, axis=0), np.repeat(y, counts), left
+
+
+def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How often rows stand in a table that shows their weights, for scales and quartiles.
+
+    Whole numbers as they are, others and very large ones in proportion.
+    """
+    limit = max(len(weights), MOST_COPIES)
+    if (weights == np.rint(weights)).all() and weights.sum() <= limit:
+        return weights.astype(np.int64)
+    ends = np.rint(np.cumsum(weights) * (limit / weights.sum())).astype(np.int64)
+    return np.asarray(np.diff(ends, prepend=0))

@@ -32,7 +32,16 @@ from mercer.gp.averaging import (
     sample_functions,
     with_few,
 )
-from mercer.gp.base import GPEstimator, parts_of, restore_evidence, restore_rows, restore_sources
+from mercer.gp.base import (
+    GPEstimator,
+    check_weights,
+    copies,
+    parts_of,
+    repeated_rows,
+    restore_evidence,
+    restore_rows,
+    restore_sources,
+)
 from mercer.gp.exact import (
     DelayedAcceptance,
     ExactAdaptation,
@@ -59,9 +68,10 @@ from mercer.gp.laplace import (
     compile_loops,
 )
 from mercer.kernels.base import Kernel
+from mercer.kernels.columns import distinct_rows
 from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import SquaredExponentialARD
-from mercer.likelihoods.logistic import class_probabilities, one_hot
+from mercer.likelihoods.logistic import class_probabilities, targets_and_totals
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
@@ -91,14 +101,14 @@ _MOST_ASKED = 400  # draws, or twice what all are worth: each costs a Gram matri
 class ClassTask:
     """The training rows of a classifier, and what is modelled of them.
 
-    ``X`` (n, d) are standardised inputs, ``codes`` (n,) classes, 0 to C - 1, as floats, with their
-    names ``classes``. Where ``is_shared`` several classes have the hyperparameters in common; where
-    ``is_exact`` the latent function of two is drawn, not approximated by Laplace. The kernel is
-    that of the draws that are asked about.
+    ``X`` (n, d) are standardised inputs, ``y`` (n,) classes, 0 to C - 1, as floats, or (C, n) how
+    often each was seen at each row, with their names ``classes``. Where ``is_shared`` several
+    classes have the hyperparameters in common; where ``is_exact`` the latent function of two is
+    drawn, not approximated by Laplace. The kernel is that of the draws that are asked about.
     """
 
     X: Array
-    codes: Array
+    y: Array
     classes: tuple[str, ...]
     is_shared: bool
     is_exact: bool = False
@@ -127,7 +137,7 @@ class ClassTask:
         prior = settings.prior_of(self.X.shape[1], is_several=not self.is_binary)
         n_functions = 1 if self.is_binary else len(self.classes)
         kernel, is_shared = settings.make_kernel(), self.is_shared
-        return HyperparameterPosterior(self.X, self.codes, kernel, prior, n_functions, is_shared)
+        return HyperparameterPosterior(self.X, self.y, kernel, prior, n_functions, is_shared)
 
     def fit(
         self,
@@ -137,7 +147,7 @@ class ClassTask:
         maximum: Maximum | None = None,
     ) -> FittedGP:
         """Draw the hyperparameters, from their maximum where it is known."""
-        model, rows = self.model(settings), monitored_rows(options, len(self.codes))
+        model, rows = self.model(settings), monitored_rows(options, len(self.X))
 
         def exactly(
             inner: Any, adaptation: HamiltonianAdaptation
@@ -161,7 +171,7 @@ class ClassTask:
 
     def shape_of_coef(self) -> tuple[int, ...]:
         """Return the shape of the dual coefficients of one draw."""
-        n = len(self.codes)
+        n = len(self.X)
         return (n,) if self.is_binary else (len(self.classes), n)
 
     def check(self, draws: Draws) -> None:
@@ -172,8 +182,9 @@ class ClassTask:
         ValueError
             If something is missing or does not fit; the reader of the file names it.
         """
-        n_classes = len(self.classes)
-        require(bool(np.isin(self.codes, np.arange(n_classes)).all()), "targets")
+        n_classes, is_counted = len(self.classes), self.y.ndim == 2
+        is_known = is_counted or bool(np.isin(self.y, np.arange(n_classes)).all())
+        require(is_known and (not is_counted or len(self.y) == n_classes), "targets")
         parameters, coef = self.shapes(), self.shape_of_coef()
         shapes = {**parameters, "log_density": (), "dual_coef": coef, "dual_correction": coef}
         if draws.is_weighted:  # computed where it is needed
@@ -182,10 +193,13 @@ class ClassTask:
             n_rows = draws.variables["latent"].shape[2:]
             shapes |= {"exact_coef": coef, "exact_latent": n_rows, "log_laplace_error": ()}
         check_draws(draws, shapes, tuple(parameters))
-        codes = self.codes.astype(np.int64)
-        y = self.codes if self.is_binary else one_hot(codes, n_classes)
-        is_right = np.abs(y - draws.flat("dual_coef")) <= 1.01  # a probability, nearly
+        is_right = np.abs(self._fitted(draws)) <= 1.01  # a probability, nearly
         require(bool(is_right.all()), "draws of dual_coef")
+
+    def _fitted(self, draws: Draws) -> Array:
+        """Probabilities at the modes of all draws, (S, n) of the second of two classes."""
+        Y, totals = targets_and_totals(self.y, 1 if self.is_binary else len(self.classes))
+        return np.asarray((Y - draws.flat("dual_coef")) / totals)
 
     def answers(self, draws: Draws, *, is_corrected: bool) -> ClassDraws:
         """Return what the draws say of new rows; at the mode unless corrected."""
@@ -197,22 +211,20 @@ class ClassTask:
         if self.is_exact:
             return ExactDraws(X, kernel, theta[:, 0], draws.flat("exact_coef"))
         if self.is_binary:
-            return LatentDraws(X, kernel, theta[:, 0], a, self.codes, mean_coef, weights=weights)
-        codes = self.codes.astype(np.int64)
-        return SoftmaxDraws(X, kernel, theta, a, codes, mean_coef, weights=weights)
+            return LatentDraws(X, kernel, theta[:, 0], a, self.y, mean_coef, weights=weights)
+        return SoftmaxDraws(X, kernel, theta, a, self.y, mean_coef, weights=weights)
 
     def few(self, draws: Draws, most: int = MOST_FEW) -> tuple[Few, float] | None:
         """Choose the draws that predict: see `choose_few`. None for exact draws, of which all do.
 
-        What a draw predicts is taken at the mode: at the training rows it is y less the dual
-        coefficients; elsewhere of many draws those of little weight stand for one another. How sure
-        a draw is of the function is not looked at: the difference has `_UNSEEN` more for it.
+        What a draw predicts is taken at the mode: at the training rows it is known; elsewhere of
+        many draws those of little weight stand for one another. How sure a draw is of the function
+        is not looked at: the difference has `_UNSEEN` more for it.
         """
         if self.is_exact:
             return None
-        codes, n_total = self.codes.astype(np.int64), draws.n_total
-        y = self.codes if self.is_binary else one_hot(codes, len(self.classes))
-        fitted = (y - draws.flat("dual_coef")).reshape(n_total, -1)
+        n_total = draws.n_total
+        fitted = self._fitted(draws).reshape(n_total, -1)
         known = flat_weights(draws)
         weights = np.full(n_total, 1.0 / n_total) if known is None else known
         most_asked = max(_MOST_ASKED, round(2.0 / np.square(weights).sum()))
@@ -259,7 +271,36 @@ class ClassTask:
         """Training rows within about a length scale of standardised rows X (m, d)."""
         if not self.is_binary:
             raise UsageError(f"rows_per_region is for two classes; there are {len(self.classes)}")
-        return rows_per_region(self.kernel, self.thetas(draws)[:, 0], self.X, X)
+        totals = targets_and_totals(self.y, 1)[1]
+        return rows_per_region(self.kernel, self.thetas(draws)[:, 0], self.X, totals, X)
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """Rows of a classifier as they were given, standardised, of which folds hold some out.
+
+    ``X`` (n, d), ``codes`` (n,) as of `ClassTask`, and ``weights`` (n,), how often each counts.
+    """
+
+    X: Array
+    codes: Array
+    weights: Array
+
+    def at(self, rows: Rows) -> ClassRows:
+        """Those of some of the rows."""
+        return ClassRows(self.X[rows], self.codes[rows], self.weights[rows])
+
+    def distinct(self, n_classes: int) -> tuple[Array, Array]:
+        """Inputs that differ, (m, d), and y of `ClassTask`: rows that are alike are one.
+
+        For the likelihood of a row is a power of its probabilities.
+        """
+        first, which = distinct_rows(self.X)
+        if len(first) == len(self.X) and (self.weights == 1.0).all():
+            return self.X, self.codes
+        counts = np.zeros((n_classes, len(first)))
+        np.add.at(counts, (self.codes.astype(np.int64), which), self.weights)
+        return self.X[first], counts
 
 
 @dataclass(frozen=True)
@@ -323,9 +364,10 @@ class GPClassifier(LabelPredictions, GPEstimator):
         mean, along the first-order step and as far as the variational bound says. Exact draws
         need neither.
     max_rows : int or "auto", default="auto"
-        Of more rows so many are fitted, a random choice stratified by class, and ``notes_``
-        says so; at most 5000. "auto": 5000 for "map", 2000 for samplers; fewer of several classes
-        or of more than 20 inputs: 1000 of three classes, 669 of ten, 1402 of two and 58 inputs.
+        Of more rows that differ in their inputs so many are fitted, a random choice stratified by
+        class, and ``notes_`` says so; at most 5000. "auto": 5000 for "map", 2000 for samplers;
+        fewer of several classes or of more than 20 inputs: 1000 of three classes, 669 of ten, 1402
+        of two and 58 inputs.
 
     Attributes
     ----------
@@ -381,7 +423,9 @@ class GPClassifier(LabelPredictions, GPEstimator):
         return cls(**cls._of_paper, predictive_mean="mode")
 
     @fitting()
-    def fit(self, X: ArrayLike, y: ArrayLike) -> GPClassifier:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> GPClassifier:
         """Draw hyperparameters from their posterior.
 
         Parameters
@@ -390,27 +434,37 @@ class GPClassifier(LabelPredictions, GPEstimator):
             Inputs: finite numbers.
         y : array of shape (n,)
             Labels of two classes or more.
+        sample_weight : array of shape (n,), optional
+            How often each row counts: the power of its likelihood. A row of weight 2 is the row
+            twice, one of weight 0 is left out. Rows that are alike cost as much as one, with
+            weights or without.
         """
         started = time.monotonic()
         self._check_arguments()
         self._forget()
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X), np.asarray(y)
+        X, y, weights = repeated_rows(X, y, check_weights(sample_weight, len(y)))
         self.classes_, index = encode_classes(y)
-        codes = index.astype(np.float64)
         self.feature_labels_ = self._labels()
-        self.standardizer_ = fit_standardizer(X, self.standardize, self.feature_labels_)
-        Xs = self.standardizer_.transform(X)
+        seen = X if weights is None else np.repeat(X, copies(weights), axis=0)
+        self.standardizer_ = fit_standardizer(seen, self.standardize, self.feature_labels_)
+        codes, counts = index.astype(np.float64), np.ones(len(X)) if weights is None else weights
+        given = ClassRows(self.standardizer_.transform(X), codes, counts)
         n_classes = len(self.classes_)
         limit = self._limit_of_rows(n_classes, self._cost_of_rows(n_classes))
-        digest = digest_arrays(Xs, codes, *self._identity_of_inputs())
+        told = (given.X, codes) if weights is None else (given.X, codes, weights)
+        digest = digest_arrays(*told, *self._identity_of_inputs())
         options = run_options(self, digest, started)
+        if len(given.distinct(n_classes)[0]) <= limit:
+            limit = len(given.X)
         rows, _, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
-        task = self._task(Xs[rows], codes[rows])
+        given = given.at(rows)
+        task = self._task(*given.distinct(n_classes))
         task.compile(options)
 
         keys = self._keys(X[rows])
-        averaged = self._fit_kernels(self._kernel_task(task, keys, options), options)
+        averaged = self._fit_kernels(self._kernel_task(task, given, keys, options), options)
         averaged = with_few(
             averaged,
             lambda each: task.of(each.kernel).few(each.fitted.draws, each.share_of(MOST_FEW)),
@@ -501,7 +555,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         return distance, task.rows_per_region(self.posterior_, X[chosen])
 
     def _to_parts(self) -> ModelParts:
-        return parts_of(self, self._X, self._task_.codes)
+        return parts_of(self, self._X, self._task_.y)
 
     def _restore(self, parts: ModelParts) -> None:
         common, X, codes, fits = restore_rows(parts)
@@ -523,7 +577,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         check_choice("shared_kernel", self.shared_kernel, (False, True))
         self._check_sampler()
 
-    def _task(self, X: Array, codes: Array) -> ClassTask:
+    def _task(self, X: Array, y: Array) -> ClassTask:
         names, is_exact = tuple(map(str, self.classes_)), self.integration == "exact"
         is_several = len(names) > 2
         if is_several and is_exact:
@@ -532,15 +586,16 @@ class GPClassifier(LabelPredictions, GPEstimator):
                 "the evidence are too noisy for more"
             )
         is_shared = is_several and (self._is_auto or bool(self.shared_kernel))
-        return ClassTask(X, codes, names, is_shared=is_shared, is_exact=is_exact)
+        return ClassTask(X, y, names, is_shared=is_shared, is_exact=is_exact)
 
     def _kernel_task(
-        self, task: ClassTask, keys: tuple[bytes, ...], options: RunOptions
+        self, task: ClassTask, given: ClassRows, keys: tuple[bytes, ...], options: RunOptions
     ) -> KernelTask:
         labels, once = self.feature_labels_, replace(options, run=None, progress=False)
 
         def part(rows: Rows) -> ClassTask:
-            return replace(task, X=task.X[rows], codes=task.codes[rows], is_exact=False)
+            X, y = given.at(rows).distinct(len(task.classes))
+            return replace(task, X=X, y=y, is_exact=False)
 
         def model_of(name: str, rows: Rows) -> HyperparameterTarget:
             return part(rows).model(self._settings(name))
@@ -549,8 +604,8 @@ class GPClassifier(LabelPredictions, GPEstimator):
             own = part(kept).of(name)
             draws = own.fit(self._at_maximum(name), once, labels, maximum).draws
             is_corrected = self.predictive_mean == "corrected"
-            p = own.answers(draws, is_corrected=is_corrected).probabilities(task.X[out])
-            codes = task.codes[out].astype(np.int64)
+            p = own.answers(draws, is_corrected=is_corrected).probabilities(given.X[out])
+            codes = given.codes[out].astype(np.int64)
             return np.asarray(np.log(np.maximum(p[np.arange(len(out)), codes], SMALLEST_PROBA)))
 
         def fit(name: str, options: RunOptions, maximum: Maximum | None, share: float) -> FittedGP:
@@ -558,7 +613,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
             return task.fit(settings, options, labels, maximum)
 
         d, inputs = task.X.shape[1], {"labels": labels, "sources": self._sources}
-        return KernelTask(model_of, score, fit, task.codes, keys, d, is_classes=True, **inputs)
+        return KernelTask(model_of, score, fit, given.codes, keys, d, is_classes=True, **inputs)
 
     def _set_fitted(
         self, task: ClassTask, fits: tuple[KernelFit, ...], evidence: tuple[float, float] | None

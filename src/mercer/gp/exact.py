@@ -248,7 +248,7 @@ class DelayedAcceptance(Sampler[ExactState, ExactInfo]):
 
     def _estimate(self, rng: np.random.Generator, point: Point) -> Estimate:
         if not self.correction.is_estimated:
-            return no_estimate(len(self.model.y))
+            return no_estimate(len(self.model.X))
         return self.estimator.estimate(rng, point)
 
     def _acceptance_rate(self, old: ExactState, new: ExactState) -> float:
@@ -524,17 +524,20 @@ def predictive_distance(
     )
 
 
-def rows_per_region(kernel: Kernel, thetas: Array, training: Array, X: Array) -> Array:
+def rows_per_region(
+    kernel: Kernel, thetas: Array, training: Array, totals: Array, X: Array
+) -> Array:
     """How many training rows are within about a length scale of each of X (m, d): shape (m,).
 
-    The sum of their correlations with it, averaged over some of the draws ``thetas`` (S, p).
+    The sum of their correlations with it, each as often as that row counts, ``totals`` (n,),
+    averaged over some of the draws ``thetas`` (S, p).
     """
     chosen = np.unique(np.linspace(0, len(thetas) - 1, _REGION_DRAWS).astype(np.int64))
     total = np.zeros(len(X))
     for theta in thetas[chosen]:
         scales = [np.sqrt(kernel.diagonal(theta, rows)) for rows in (X, training)]
         correlation = kernel.cross_gram(theta, X, training) / np.outer(*scales)
-        total += np.abs(correlation).sum(axis=1)
+        total += np.abs(correlation) @ totals
     return total / len(chosen)
 
 
@@ -613,7 +616,9 @@ def calibrated(
         n_tried += 1
         a, K = recorded["dual_coef"], model.kernel.gram(theta, model.X)
         with suppress(NumericalError):
-            log_evidence = matched_evidence(K, model.y, a, (model.y - a) * (1.0 - model.y + a))
+            y, totals = model.Y, model.totals
+            W = (y - a) * (totals - y + a) / totals
+            log_evidence = matched_evidence(K, y, totals, a, W)
             if log_evidence is not None:
                 difference = log_evidence + model.prior.log_density(theta) - log_density
                 found.append((_log_determinants(model, theta, log_density, a), difference))
@@ -639,8 +644,12 @@ def _log_determinants(
     model: HyperparameterPosterior, theta: Array, log_density: float, a: Array
 ) -> Array:
     """log|B|/2, and what it would be if B were diagonal, from Laplace's log density."""
-    u = np.clip(np.abs(a), 1e-300, 1.0 - 1e-16)  # the probability of the other class
-    log_odds, log_evidence = np.log1p(-u) - np.log(u), log_density - model.prior.log_density(theta)
-    together = np.log1p(-u).sum() - 0.5 * (u @ log_odds) - log_evidence
-    alone = 0.5 * np.log1p(u * (1.0 - u) * model.kernel.diagonal(theta, model.X)).sum()
+    y, totals = model.Y, model.totals
+    first, second = (np.maximum(each / totals, 1e-300) for each in (totals - y + a, y - a))
+    logs = np.log(first), np.log(second)
+    log_likelihood = np.sum((totals - y) * logs[0] + y * logs[1])
+    log_evidence = log_density - model.prior.log_density(theta)
+    together = log_likelihood - 0.5 * (a @ (logs[1] - logs[0])) - log_evidence
+    W = totals * first * second
+    alone = 0.5 * np.log1p(W * model.kernel.diagonal(theta, model.X)).sum()
     return np.array([together, alone])

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from mercer.errors import NumericalError
 from mercer.gp.loops import inverse_diagonal, weighted_identity_plus
 from mercer.kernels.base import Kernel
-from mercer.likelihoods.logistic import logistic_moments
+from mercer.likelihoods.logistic import logistic_moments, targets_and_totals
 from mercer.numerics.cholesky import (
     Workspace,
     add_nugget,
@@ -54,7 +54,8 @@ def lower_factor(K: Array) -> Array:
 #     E log p(y | f) - c'K c/2 + sum(gain)/2 - log|B|/2,  gain = 1 - diag B^-1,  B = I + W^.5 K
 #     W^.5
 #
-# over c and W: there c = y - E pi and W = E pi (1 - pi), averages over the Gaussian itself. Its
+# over c and W: there c = y - t E pi and W = t E pi (1 - pi), averages over the Gaussian itself, of
+# rows that count t times, y of these in class 1. Its
 # variances are wider than Laplace's where the likelihood is skewed, which is what the weights of
 # importance sampling need.
 #
@@ -113,48 +114,49 @@ def make_proposal(K: Array, coef: Array, weights: Array) -> Proposal:
     return Proposal(coef, K @ coef, root_weights, L, float(np.log(L.diagonal()).sum()))
 
 
-def fit_variational(K: Array, y: Array, coef: Array, weights: Array) -> Proposal:
+def fit_variational(K: Array, y: Array, totals: Array, coef: Array, weights: Array) -> Proposal:
     """Climb the lower bound from the Gaussian with these coefficients and this W, (n,) each.
 
-    K has its nugget, targets y (n,) are 0.0 or 1.0. ``is_settled`` is False where a step that was
-    needed could not be taken. A `NumericalError` if B cannot be factorised in double precision.
+    K has its nugget; y (n,) of ``totals`` are of class 1. ``is_settled`` is False where a step that
+    was needed could not be taken. A `NumericalError` if B cannot be factorised in double precision.
     """
-    best = _stage(K, y, coef, np.maximum(weights, SMALLEST_WEIGHT))
+    best = _stage(K, y, totals, coef, np.maximum(weights, SMALLEST_WEIGHT))
     for _ in range(_MAX_STEPS):
-        new_coef = _newton(K, y, best)
+        new_coef = _newton(K, y, totals, best)
         new_mean = K @ new_coef
-        slope = logistic_moments(new_mean, best.variance).slope
+        slope = totals * logistic_moments(new_mean, best.variance).slope
         new_weights = np.maximum(slope, SMALLEST_WEIGHT)
         shift = (new_mean - best.proposal.mean) / np.sqrt(best.variance)
         stretch = np.log(new_weights / best.weights) * best.weights * best.variance
         change = max(float(np.abs(shift).max()), float(np.abs(stretch).max()))
         if change < _SETTLED:
             return best.proposal
-        better = _raised(K, y, best, new_coef, new_weights)
+        better = _raised(K, y, totals, best, new_coef, new_weights)
         if better is None:
             return replace(best.proposal, is_settled=False)
         best = better
     return best.proposal
 
 
-def _stage(K: Array, y: Array, coef: Array, weights: Array) -> _Stage:
+def _stage(K: Array, y: Array, totals: Array, coef: Array, weights: Array) -> _Stage:
     """Make a proposal, its variances and its bound."""
     plain = make_proposal(K, coef, weights)
     gain = _gain(K, plain.L, weights)
     variance = gain / weights
-    log_likelihood = y @ plain.mean - logistic_moments(plain.mean, variance).softplus.sum()
+    softplus = logistic_moments(plain.mean, variance).softplus
+    log_likelihood = y @ plain.mean - np.sum(totals * softplus)
     bound = log_likelihood - 0.5 * (coef @ plain.mean) + 0.5 * gain.sum() - plain.log_det
     return _Stage(replace(plain, bound=float(bound)), weights, variance)
 
 
-def _newton(K: Array, y: Array, stage: _Stage) -> Array:
+def _newton(K: Array, y: Array, totals: Array, stage: _Stage) -> Array:
     """Newton steps for the coefficients, variances and B fixed; each raises the bound."""
     old, variance = stage.proposal, stage.variance
     coef, mean, w = old.coef, old.mean, old.root_weights
     moments = logistic_moments(mean, variance)
-    value = y @ mean - moments.softplus.sum() - 0.5 * (coef @ mean)
+    value = float(y @ mean - np.sum(totals * moments.softplus) - 0.5 * (coef @ mean))
     for _ in range(_NEWTON_STEPS):
-        slope = y - moments.logistic - coef
+        slope = y - totals * moments.logistic - coef
         step = slope - w * solve_factored(old.L, w * (K @ slope))
         step_mean = K @ step
         fraction, new_value = 2.0, -np.inf
@@ -162,7 +164,8 @@ def _newton(K: Array, y: Array, stage: _Stage) -> Array:
             fraction *= 0.5
             new_coef, new_mean = coef + fraction * step, mean + fraction * step_mean
             moments = logistic_moments(new_mean, variance)
-            new_value = y @ new_mean - moments.softplus.sum() - 0.5 * (new_coef @ new_mean)
+            told = float(y @ new_mean - np.sum(totals * moments.softplus))
+            new_value = told - 0.5 * float(new_coef @ new_mean)
         if not new_value >= value:
             break
         coef, mean, value = new_coef, new_mean, new_value
@@ -171,13 +174,15 @@ def _newton(K: Array, y: Array, stage: _Stage) -> Array:
     return coef
 
 
-def _raised(K: Array, y: Array, best: _Stage, coef: Array, weights: Array) -> _Stage | None:
+def _raised(
+    K: Array, y: Array, totals: Array, best: _Stage, coef: Array, weights: Array
+) -> _Stage | None:
     """Go to the new Gaussian, or part of the way, where the bound is higher; None if nowhere."""
     fraction = 1.0
     for _ in range(_HALVINGS):
         part_coef = best.proposal.coef + fraction * (coef - best.proposal.coef)
         part_weights = best.weights * (weights / best.weights) ** fraction
-        stage = _stage(K, y, part_coef, part_weights)
+        stage = _stage(K, y, totals, part_coef, part_weights)
         if stage.proposal.bound > best.proposal.bound:
             return stage
         fraction *= 0.5
@@ -196,8 +201,8 @@ def _raised(K: Array, y: Array, best: _Stage, coef: Array, weights: Array) -> _S
 #
 # 1. Without the own site: v_c = 1/(1/v - W), m_c = v_c (m/v - nu).
 # 2. With Z = E p(y | f) over N(m_c, v_c): alpha = d log Z/dm_c, beta = -d^2 log Z/dm_c^2, in
-# closed
-#    form for the mixture of normal distribution functions that stands for the logistic.
+#    closed form for the mixture of normal distribution functions that stands for the logistic; of
+#    rows that count more or less than once by the trapezoidal rule.
 # 3. The new site: W = beta/(1 - v_c beta), nu = alpha/(1 - v_c beta) + W m_c. It is a Gaussian,
 # since
 #    the likelihood is log-concave.
@@ -213,13 +218,15 @@ _MOMENTS_SETTLED = 0.03  # change of a mean or variance, in its own units, that 
 _SMALLEST_LOSS = 1e-6  # of 1 - v_c beta: rounding of beta, where the likelihood is a step
 
 
-def match_moments(K: Array, y: Array, coef: Array, weights: Array) -> Proposal | None:
+def match_moments(
+    K: Array, y: Array, totals: Array, coef: Array, weights: Array
+) -> Proposal | None:
     """Sweep from Laplace's Gaussian, coefficients and W (n,); None where sweeps go astray.
 
-    K has its nugget, targets y (n,) are 0.0 or 1.0. A `NumericalError` if B cannot be factorised in
-    double precision.
+    K has its nugget; y (n,) of ``totals`` are of class 1. A `NumericalError` if B cannot be
+    factorised in double precision.
     """
-    swept = _swept(K, y, coef, weights, _MAX_SWEEPS)
+    swept = _swept(K, y, totals, coef, weights, _MAX_SWEEPS)
     if swept is None:
         return None
     proposal, first, last = swept
@@ -227,7 +234,7 @@ def match_moments(K: Array, y: Array, coef: Array, weights: Array) -> Proposal |
 
 
 def _swept(
-    K: Array, y: Array, coef: Array, weights: Array, most: int
+    K: Array, y: Array, totals: Array, coef: Array, weights: Array, most: int
 ) -> tuple[Proposal, float, float] | None:
     """Sweep until sites have settled, with the changes of the first and the last sweep.
 
@@ -240,7 +247,7 @@ def _swept(
     for sweep in range(most):
         gain = _gain(K, proposal.L, W)
         variance = gain / W
-        new_W, new_nu, shift = _sites(y, proposal.mean, variance, W, nu)
+        new_W, new_nu, shift = _sites(y, totals, proposal.mean, variance, W, nu)
         stretch = np.log(new_W / W) * gain
         change = max(float(np.abs(shift).max()), float(np.abs(stretch).max()))
         if not np.isfinite(change):
@@ -256,25 +263,27 @@ def _swept(
     return proposal, first, change
 
 
-def matched_evidence(K: Array, y: Array, coef: Array, weights: Array) -> float | None:
+def matched_evidence(
+    K: Array, y: Array, totals: Array, coef: Array, weights: Array
+) -> float | None:
     """Log evidence, nats, of the Gaussian whose sites have settled; None where they do not.
 
     Each site is scaled so that with the others it has the mass of its likelihood: with Z_i of
     step 2 and E_i = E exp(nu f - W f^2/2) over N(m_c, v_c),
     log Z = -log|B|/2 + nu'm/2 + sum_i (log Z_i - log E_i).
     """
-    swept = _swept(K, y, coef, weights, _MAX_SWEEPS + _MOST_HALF_SWEEPS)
+    swept = _swept(K, y, totals, coef, weights, _MAX_SWEEPS + _MOST_HALF_SWEEPS)
     if swept is None or not swept[2] < _MOMENTS_SETTLED:
         return None
     matched = swept[0]
     W, mean = matched.root_weights**2, matched.mean
     nu = matched.coef + W * mean
     cavity, centre = _without_own(mean, _gain(K, matched.L, W) / W, W, nu)
-    Z = np.maximum(logistic_moments((2.0 * y - 1.0) * centre, cavity).logistic, 1e-300)
+    log_Z, _, _ = _tilted(y, totals, centre, cavity)
     wider = 1.0 + W * cavity
     square = nu * nu * cavity + 2.0 * nu * centre - W * centre * centre
     log_E = 0.5 * (square / wider - np.log(wider))
-    log_evidence = float(0.5 * (nu @ mean) - matched.log_det + (np.log(Z) - log_E).sum())
+    log_evidence = float(0.5 * (nu @ mean) - matched.log_det + (log_Z - log_E).sum())
     return log_evidence if np.isfinite(log_evidence) else None
 
 
@@ -291,16 +300,65 @@ def _without_own(mean: Array, variance: Array, W: Array, nu: Array) -> tuple[Arr
     return cavity, cavity * (mean / variance - nu)
 
 
+def _tilted(y: Array, totals: Array, centre: Array, cavity: Array) -> tuple[Array, Array, Array]:
+    """Step 2: log Z, nats, alpha and beta of every row."""
+    side = 2.0 * y / totals - 1.0
+    moments = logistic_moments(side * centre, cavity)
+    Z = np.maximum(moments.logistic, 1e-300)
+    alpha = side * moments.slope / Z
+    log_Z, beta = np.log(Z), np.maximum(alpha**2 - moments.curvature / Z, 0.0)
+    many = np.flatnonzero(totals != 1.0)
+    if len(many) > 0:
+        given = (each[many] for each in (y, totals, centre, cavity))
+        log_Z[many], alpha[many], beta[many] = _tilted_by_counts(*given)
+    return log_Z, alpha, beta
+
+
+# Of the trapezoidal rule: its points, the depth in nats at which it ends, and halvings of an
+# interval that holds a maximum or an end. The integrand is analytic within pi of the real line, so
+# that the error falls like exp(-2 pi^2 / step): to rounding but where N(m_c, v_c) is very wide.
+_N_POINTS, _DEPTH, _BISECTIONS = 256, 36.0, 60
+
+
+def _tilted_by_counts(
+    y: Array, totals: Array, centre: Array, cavity: Array
+) -> tuple[Array, Array, Array]:
+    """As `_tilted`, where y of ``totals`` are of class 1, whatever numbers these are."""
+
+    def log_tilted(f: Array) -> Array:
+        told = y * f - totals * np.logaddexp(0.0, f)
+        return np.asarray(told - 0.5 * np.square(f - centre) / cavity)
+
+    low, high = centre + cavity * (y - totals), centre + cavity * y
+    for _ in range(_BISECTIONS):  # log-concave: the slope changes its sign once
+        middle = 0.5 * (low + high)
+        is_below = y - totals * expit(middle) - (middle - centre) / cavity > 0.0
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    mode = 0.5 * (low + high)
+    best, ends = log_tilted(mode), []
+    for sign in (-1.0, 1.0):
+        near, far = np.zeros_like(mode), np.sqrt(2.0 * _DEPTH * cavity)
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (near + far)
+            is_within = best - log_tilted(mode + sign * middle) < _DEPTH
+            near, far = np.where(is_within, middle, near), np.where(is_within, far, middle)
+        ends.append(mode + sign * far)
+    f = ends[0] + np.linspace(0.0, 1.0, _N_POINTS)[:, np.newaxis] * (ends[1] - ends[0])
+    mass = np.exp(log_tilted(f) - best)
+    total = mass.sum(axis=0)
+    mean = (mass * f).sum(axis=0) / total
+    variance = (mass * np.square(f - mean)).sum(axis=0) / total
+    step = (ends[1] - ends[0]) / (_N_POINTS - 1)
+    log_Z = best + np.log(total * step) - 0.5 * np.log(2.0 * np.pi * cavity)
+    return log_Z, (mean - centre) / cavity, np.maximum((1.0 - variance / cavity) / cavity, 0.0)
+
+
 def _sites(
-    y: Array, mean: Array, variance: Array, W: Array, nu: Array
+    y: Array, totals: Array, mean: Array, variance: Array, W: Array, nu: Array
 ) -> tuple[Array, Array, Array]:
     """Steps 1 to 3: the new W and nu, and by how much means move, in standard deviations."""
     cavity, centre = _without_own(mean, variance, W, nu)  # step 1
-    side = 2.0 * y - 1.0
-    moments = logistic_moments(side * centre, cavity)  # step 2
-    Z = np.maximum(moments.logistic, 1e-300)
-    alpha = side * moments.slope / Z
-    beta = np.maximum(alpha**2 - moments.curvature / Z, 0.0)
+    _, alpha, beta = _tilted(y, totals, centre, cavity)  # step 2
     left = np.maximum(1.0 - cavity * beta, _SMALLEST_LOSS)
     new_W = np.maximum(beta / left, SMALLEST_WEIGHT)  # step 3
     shift = (centre + cavity * alpha - mean) / np.sqrt(variance)
@@ -395,6 +453,7 @@ def no_estimate(n: int) -> Estimate:
 class EvidenceEstimator:
     """Estimates the evidence at points that Laplace's posterior has evaluated.
 
+    ``y`` (n,) are classes, 0.0 or 1.0, or (2, n) how often each was seen at each row of X.
     ``proposal`` is "matched" (expectation propagation), "variational", or "laplace": Laplace's
     Gaussian moved by its first-order correction. ``min_draws`` and ``max_draws`` of an estimate are
     multiples of two, at least four; where both are the same no first set is drawn.
@@ -414,46 +473,52 @@ class EvidenceEstimator:
         Minus infinity is its logarithm where a factor cannot be taken in double precision: such
         hyperparameters have no mass.
         """
-        n = len(self.y)
+        n, targets = len(self.X), targets_and_totals(self.y, 1)
         if not np.isfinite(point.log_density):
             return no_estimate(n)
         try:
             K = self.kernel.gram(point.position, self.X, out=self.workspace.take("gram", n))
             add_nugget(K)
             L = lower_factor(K)
-            proposal = self._fit(K, point)
+            proposal = self._fit(K, *targets, point)
         except NumericalError:
             return no_estimate(n)
         n_pairs = self.min_draws // 2
         if self.max_draws > self.min_draws:  # step 5
-            pilot = draw_weights(rng, K, L, self.y, proposal, _PILOT_PAIRS)
+            pilot = draw_weights(rng, K, L, *targets, proposal, _PILOT_PAIRS)
             n_pairs = _wanted_pairs(pilot, n_pairs, self.max_draws // 2)
-        weighted = draw_weights(rng, K, L, self.y, proposal, n_pairs)
+        weighted = draw_weights(rng, K, L, *targets, proposal, n_pairs)
         return _summarise(rng, L, proposal, weighted)
 
-    def _fit(self, K: Array, point: Point) -> Proposal:
+    def _fit(self, K: Array, y: Array, totals: Array, point: Point) -> Proposal:
         a, q = point.extra["a"], point.extra["q"]
-        proba = self.y - a
-        weights = np.maximum(proba * (1.0 - proba), 0.0)
+        proba = (y - a) / totals
+        weights = np.maximum(totals * proba * (1.0 - proba), 0.0)
         if self.proposal == "laplace":
             return make_proposal(K, a + q, weights)
         if self.proposal == "variational":
-            return fit_variational(K, self.y, a, weights)
-        matched = match_moments(K, self.y, a, weights)
+            return fit_variational(K, y, totals, a, weights)
+        matched = match_moments(K, y, totals, a, weights)
         if matched is None:
-            return replace(fit_variational(K, self.y, a, weights), is_settled=False)
+            return replace(fit_variational(K, y, totals, a, weights), is_settled=False)
         return matched
 
 
 def draw_weights(
-    rng: np.random.Generator, K: Array, L: Array, y: Array, proposal: Proposal, n_pairs: int
+    rng: np.random.Generator,
+    K: Array,
+    L: Array,
+    y: Array,
+    totals: Array,
+    proposal: Proposal,
+    n_pairs: int,
 ) -> Weighted:
     """Steps 2 to 4: pairs of draws and the logarithms of their weights.
 
     ``L`` is the lower factor of K, nugget included; of ``n_pairs``, at least two, one at least is
     from the prior.
     """
-    n = len(y)
+    n = len(K)
     z, noise = rng.standard_normal((n, n_pairs)), rng.standard_normal((n, n_pairs))
     e = L @ z  # step 2
     w = proposal.root_weights[:, np.newaxis]
@@ -471,7 +536,8 @@ def draw_weights(
         - proposal.log_det
     )
     log_mixture = _log_mixture(log_ratio, _n_prior(n_pairs) / n_pairs)
-    return Weighted(log_likelihoods(y, latent) - log_mixture, latent, z, u, is_prior)
+    log_weights = log_likelihoods(y, totals, latent) - log_mixture
+    return Weighted(log_weights, latent, z, u, is_prior)
 
 
 def _log_mixture(log_ratio: Array, share: float) -> Array:
@@ -479,13 +545,15 @@ def _log_mixture(log_ratio: Array, share: float) -> Array:
     return np.asarray(np.logaddexp(np.log1p(-share) - log_ratio, np.log(share)))
 
 
-def log_likelihoods(y: Array, latent: Array) -> Array:
+def log_likelihoods(y: Array, totals: Array, latent: Array) -> Array:
     """Log p(y | f) for every column of latent values (.., n, m), shape (.., m).
 
-    Sums of log(1 + e^-|f|) are logarithms of products of at most 512 numbers up to 2, an eighth of
-    the time.
+    Of rows that count once sums of log(1 + e^-|f|) are logarithms of products of at most 512
+    numbers up to 2, an eighth of the time.
     """
     smooth = 1.0 + np.exp(-np.abs(latent))
+    if (totals != 1.0).any():
+        return np.asarray(y @ latent - totals @ (np.maximum(latent, 0.0) + np.log(smooth)))
     total = y @ latent - np.maximum(latent, 0.0).sum(axis=-2)
     for begin in range(0, len(y), 512):
         total -= np.log(smooth[..., begin : begin + 512, :].prod(axis=-2))

@@ -3,10 +3,12 @@
 Modes of several classes are those of `mercer.gp.softmax`; the posterior of the hyperparameters and
 what draws of it say of new rows are of two classes or of several.
 
-**Target.** Psi(f) = log p(y | f) + log p(f) has its maximum at f = K a with a = y - pi(f)
-(eqs. 5 to 7); with W = diag(pi (1 - pi)) and B = I + W^.5 K W^.5 = L L' there (eq. 10)
+**Target.** Psi(f) = log p(y | f) + log p(f) has its maximum at f = K a with a = y - t pi(f)
+(eqs. 5 to 7); with W = diag(t pi (1 - pi)) and B = I + W^.5 K W^.5 = L L' there (eq. 10)
 
-    log Z = -a'f/2 + sum( y f - log(1 + e^f) ) - sum log L_ii .
+    log Z = -a'f/2 + sum( y f - t log(1 + e^f) ) - sum log L_ii .
+
+Rows count t times, y of these in class 1: t = 1 but for rows that are alike, or that have weights.
 
 **Symbols** (paper -> code): y -> f, t -> y, pi -> proba, Q -> K.
 
@@ -64,8 +66,8 @@ from mercer.likelihoods.logistic import (
     class_probabilities,
     expected_logistic,
     log_likelihood,
-    one_hot,
     success_probability,
+    targets_and_totals,
 )
 from mercer.numerics.cholesky import (
     FactorMemory,
@@ -89,20 +91,26 @@ _NEAR = 2e-4  # in logits: how closely a mode is sought where only the evidence 
 
 
 def fit_laplace(
-    K: Array, y: Array, scratch: Array | None = None, near: Array | None = None
+    K: Array,
+    y: Array,
+    scratch: Array | None = None,
+    near: Array | None = None,
+    totals: Array | None = None,
 ) -> LaplaceFit:
     """Find the mode for the Gram matrix K and targets y in {0, 1}, and the log evidence.
 
-    ``scratch``, of the shape of K, becomes the adjoint where given. The mode is sought from f = 0,
-    or from ``near``, latent values that are close to it. A `NumericalError` if no mode is found: K
-    holds numbers too large for double precision.
+    Of rows that count ``totals`` times y are between 0 and these. ``scratch``, of the shape of K,
+    becomes the adjoint where given. The mode is sought from f = 0, or from ``near``, latent values
+    that are close to it. A `NumericalError` if no mode is found: K holds numbers too large for
+    double precision.
     """
+    t = np.ones(len(y)) if totals is None else totals
     if not np.isfinite(K[0, 0]):
         raise NumericalError("the Gram matrix is not finite")
     B = np.empty_like(K) if scratch is None else scratch
-    a, f, factors = find_mode(K, y, lambda f: _Factors.at(K, f, B.T), near)
+    a, f, factors = find_mode(K, y, t, lambda f: _Factors.at(K, f, t, B.T), near)
     factor_f, root_weights = f.copy(), factors.root_weights
-    chord_steps(K, factors.parts, y, a, f, POLISHED, 3, 0)
+    chord_steps(K, factors.parts, y, t, a, f, POLISHED, 3, 0)
     log_det = np.log(factors.L.diagonal()).sum()
     inverse = invert_factored(factors.L)
     proba = success_probability(f)
@@ -110,7 +118,7 @@ def fit_laplace(
     gain = 1.0 - inverse.diagonal()
     s2 = -0.5 * gain * (1.0 - 2.0 * proba)
     log_det -= s2 @ (f - factor_f)
-    log_evidence = -0.5 * (a @ f) + log_likelihood(y, f) - log_det
+    log_evidence = -0.5 * (a @ f) + log_likelihood(y, t, f) - log_det
     q = s2 - root_weights * symmetric_product(inverse, root_weights * (K @ s2))
     adjoint = inverse.T
     evidence_adjoint(adjoint, root_weights, a, q)
@@ -118,7 +126,7 @@ def fit_laplace(
 
 
 def laplace_evidence(
-    K: Array, y: Array, near: tuple[Array | None, Array], scratch: Array
+    K: Array, y: Array, totals: Array, near: tuple[Array | None, Array], scratch: Array
 ) -> tuple[float, Array, Array]:
     """Compute log evidence (to about 1e-4 nats), dual coefficients and mode, without a gradient.
 
@@ -130,35 +138,41 @@ def laplace_evidence(
     if not np.isfinite(K[0, 0]):
         raise NumericalError("the Gram matrix is not finite")
     start, gain = near
-    a, f, factors = find_mode(K, y, lambda f: _Factors.at(K, f, scratch.T), start, _NEAR)
+    a, f, factors = find_mode(
+        K, y, totals, lambda f: _Factors.at(K, f, totals, scratch.T), start, _NEAR
+    )
     factor_f = f.copy()
-    error, _ = chord_steps(K, factors.parts, y, a, f, POLISHED, 6, 0)
+    error, _ = chord_steps(K, factors.parts, y, totals, a, f, POLISHED, 6, 0)
     if start is not None and not error < _NEAR:  # two steps of the search were small by chance
-        return laplace_evidence(K, y, (None, gain), scratch)
+        return laplace_evidence(K, y, totals, (None, gain), scratch)
     s2 = -0.5 * gain * (1.0 - 2.0 * success_probability(f))
     log_det = np.log(factors.L.diagonal()).sum() - s2 @ (f - factor_f)
-    return float(-0.5 * (a @ f) + log_likelihood(y, f) - log_det), a, f
+    return float(-0.5 * (a @ f) + log_likelihood(y, totals, f) - log_det), a, f
 
 
-def correction_at_mode(K: Array, a: Array, y: Array, inverse: Array, root_weights: Array) -> Array:
+def correction_at_mode(
+    K: Array, a: Array, y: Array, totals: Array, inverse: Array, root_weights: Array
+) -> Array:
     """Return the coefficients that take the mode towards the mean: see `damped_correction`.
 
     ``a`` (n,) are the dual coefficients of the mode; L^-1 and W^.5 those of `inverse_factor`.
     """
     gain = 1.0 - inverse_diagonal(inverse.T)
-    s2 = -0.5 * gain * (1.0 - 2.0 * (y - a))
+    s2 = -0.5 * gain * (1.0 - 2.0 * (y - a) / totals)
     q = s2 - root_weights * solve_by_inverse(inverse, root_weights * (K @ s2))
-    variance = posterior_variance(y, a, gain, K.diagonal())
-    return damped_correction(y, K @ a, variance, a, q, K @ q)
+    variance = posterior_variance(y, totals, a, gain, K.diagonal())
+    return damped_correction(y, totals, K @ a, variance, a, q, K @ q)
 
 
-def inverse_factor(K: Array, a: Array, y: Array, scratch: Array) -> tuple[Array, Array]:
+def inverse_factor(
+    K: Array, a: Array, y: Array, totals: Array, scratch: Array
+) -> tuple[Array, Array]:
     """L^-1, B = L L' at the mode whose dual coefficients are ``a``, and W^.5: for predictions.
 
     ``scratch``, of the shape of K, is overwritten and holds L^-1 in its upper triangle.
     """
-    proba = y - a
-    root_weights = np.sqrt(np.maximum(proba * (1.0 - proba), 0.0))
+    proba = (y - a) / totals
+    root_weights = np.sqrt(np.maximum(totals * proba * (1.0 - proba), 0.0))
     L = _factor(K, root_weights, scratch.T)
     invert_triangle(L)
     return L, root_weights
@@ -172,10 +186,10 @@ class _Factors:
     L: Array
 
     @classmethod
-    def at(cls, K: Array, f: Array, out: Array) -> _Factors:
+    def at(cls, K: Array, f: Array, totals: Array, out: Array) -> _Factors:
         """Factorise at latent values f, in place of ``out``."""
         proba = success_probability(f)
-        root_weights = np.sqrt(proba * (1.0 - proba))
+        root_weights = np.sqrt(totals * proba * (1.0 - proba))
         return cls(root_weights, _factor(K, root_weights, out))
 
     @property
@@ -201,7 +215,7 @@ def _factor(K: Array, root_weights: Array, B: Array) -> Array:
 # variational lower bound over Gaussians N(f + t K q, V), V Laplace's covariance:
 #
 #     E log p(y | f) - (a + t q)' K (a + t q)/2,    concave in t; derivative
-#     sum_i (y - E pi)_i (K q)_i - q' K (a + t q).
+#     sum_i (y - n E pi)_i (K q)_i - q' K (a + t q),       n_i how often a row counts.
 #
 # At one row with y = 1 the probability of the other class comes out within a tenth of the exact
 # one for every v0 up to e^8; there the mode gives 0.38, the undamped step 0, the truth is 0.015.
@@ -209,20 +223,24 @@ def _factor(K: Array, root_weights: Array, B: Array) -> Array:
 _HALVINGS = 12  # of the interval: the length is known to 2^-12
 
 
-def posterior_variance(y: Array, a: Array, gain: Array, prior_variance: Array) -> Array:
-    """Variance of Laplace's posterior of f: gain/W with W = pi (1 - pi), at most the prior's."""
-    proba = y - a
-    weights = np.maximum(proba * (1.0 - proba), 1e-300)
+def posterior_variance(
+    y: Array, totals: Array, a: Array, gain: Array, prior_variance: Array
+) -> Array:
+    """Variance of Laplace's posterior of f: gain/W with W = t pi (1 - pi), at most the prior's."""
+    proba = (y - a) / totals
+    weights = np.maximum(totals * proba * (1.0 - proba), 1e-300)
     return np.asarray(np.clip(gain, 0.0, weights * prior_variance) / weights)
 
 
-def damped_correction(y: Array, f: Array, variance: Array, a: Array, q: Array, K_q: Array) -> Array:
+def damped_correction(
+    y: Array, totals: Array, f: Array, variance: Array, a: Array, q: Array, K_q: Array
+) -> Array:
     """Return t q with t in [0, 1] the best length of the step; all arrays of shape (n,)."""
     linear, quadratic = float(K_q @ a), float(K_q @ q)
 
     def slope(t: float) -> float:
         proba = expected_logistic(f + t * K_q, variance)
-        return float((y - proba) @ K_q) - linear - t * quadratic
+        return float((y - totals * proba) @ K_q) - linear - t * quadratic
 
     if slope(1.0) >= 0.0:
         return q
@@ -240,12 +258,12 @@ def damped_correction(y: Array, f: Array, variance: Array, a: Array, q: Array, K
 class HyperparameterPosterior:
     """log p(theta | y) up to a constant, theta the log parameters of all kernels.
 
-    ``X`` (n, d) are standardised inputs, ``y`` (n,) targets, 0.0 or 1.0, or codes of classes, 0 to
-    C - 1. There is one latent function, in logits of target 1, or C, one a class, under a softmax:
-    latent values are (n,) or (C, n). The ``kernel_prior`` is over the log parameters of one kernel,
-    the same for every class, and independent. Where ``is_shared`` several functions have one kernel
-    in common, else theta holds the log parameters of the first class, then those of the second, and
-    so on.
+    ``X`` (n, d) are standardised inputs, ``y`` (n,) classes, 0.0 to C - 1, or (C, n) how often each
+    class was seen at each row. There is one latent function, in logits of target 1, or C, one a
+    class, under a softmax: latent values are (n,) or (C, n). The ``kernel_prior`` is over the log
+    parameters of one kernel, the same for every class, and independent. Where ``is_shared`` several
+    functions have one kernel in common, else theta holds the log parameters of the first class,
+    then those of the second, and so on.
     """
 
     X: Array
@@ -279,16 +297,19 @@ class HyperparameterPosterior:
         """The paper's for every kernel, whatever the prior; of many inputs, with few that count."""
         d = self.X.shape[1]
         own = prior_start(d, self.kernel, self.kernel_prior)
-        targets = self.Y.reshape(self.n_kernels, -1, len(self.y))
+        targets = (self.Y / self.totals).reshape(self.n_kernels, -1, len(self.X))
         few = starts_of_few(self.X, targets, self.kernel, own)
         return (np.tile(paper_start(d, self.kernel), self.n_kernels), *few)
 
     @cached_property
     def Y(self) -> Array:  # noqa: N802 - as in the formulas
-        """Targets as latent values are: (n,), or one-hot, (C, n)."""
-        if self.n_functions == 1:
-            return self.y
-        return one_hot(self.y.astype(np.int64), self.n_functions)
+        """Targets as latent values are: (n,), or (C, n)."""
+        return targets_and_totals(self.y, self.n_functions)[0]
+
+    @cached_property
+    def totals(self) -> Array:
+        """How often each row counts, (n,)."""
+        return targets_and_totals(self.y, self.n_functions)[1]
 
     def evaluate(self, theta: Array, near: Array | None = None) -> Point:
         """Log density, gradient and what a draw records at theta; ``near`` as of the protocol.
@@ -319,14 +340,14 @@ class HyperparameterPosterior:
 
     def grams(self, theta: Array) -> Array:
         """Gram matrices of the kernels, (n_kernels, n, n), in scratch memory."""
-        K = self.workspace.take_stack("grams", self.n_kernels, len(self.y))
+        K = self.workspace.take_stack("grams", self.n_kernels, len(self.X))
         for own, out in zip(self.split(theta), K, strict=True):
             self.kernel.gram(own, self.X, out=out)
         return K
 
     def scratch(self, name: str = "factors") -> Array:
         """Memory of one matrix for each function, (n_functions, n, n)."""
-        return self.workspace.take_stack(name, self.n_functions, len(self.y))
+        return self.workspace.take_stack(name, self.n_functions, len(self.X))
 
     def values(self, point: Point, slopes: Array | None, rows: NDArray[np.int64]) -> LaplaceValues:
         """Return what evaluates the log density alone, in the region around ``point``."""
@@ -338,7 +359,7 @@ class HyperparameterPosterior:
 
     def predicted(self, draws: Mapping[str, Array]) -> Array:
         """Return probabilities of target 1, (.., n), or of the classes, at the modes of draws."""
-        return np.asarray(self.Y - draws["dual_coef"])
+        return np.asarray((self.Y - draws["dual_coef"]) / self.totals)
 
     def recorded(self, point: Point, rows: NDArray[np.int64]) -> Mapping[str, Array]:
         """Return log parameters, log density, latent values and dual coefficients."""
@@ -352,7 +373,7 @@ class HyperparameterPosterior:
 
     def _fit(self, K: Array, near: Array | None) -> LaplaceFit:
         if self.n_functions == 1:
-            return fit_laplace(K[0], self.Y, self.scratch()[0], near)
+            return fit_laplace(K[0], self.Y, self.scratch()[0], near, self.totals)
         return fit_softmax(K, self.Y, (self.scratch(), self.scratch("products")), near)
 
     def _correction(self, point: Point) -> Array:
@@ -363,11 +384,12 @@ class HyperparameterPosterior:
             return np.zeros_like(q)
         K = self.grams(point.position)
         if self.n_functions > 1:
-            factors = curvature(K, class_probabilities(f), self.scratch())
+            factors = curvature(K, class_probabilities(f), self.scratch(), self.totals)
             return correction_at(K, self.Y, f, a, q, factors)
         prior_variance = self.kernel.diagonal(point.position, self.X)
-        variance = posterior_variance(self.Y, a, extra["gain"], prior_variance)
-        return damped_correction(self.Y, f, variance, a, q, K[0] @ q)
+        y, totals = self.Y, self.totals
+        variance = posterior_variance(y, totals, a, extra["gain"], prior_variance)
+        return damped_correction(y, totals, f, variance, a, q, K[0] @ q)
 
 
 @dataclass(frozen=True)
@@ -394,7 +416,8 @@ class LaplaceValues:
                 K, scratch = model.grams(theta), model.scratch()
                 if model.n_functions == 1:
                     near = (f, self.point.extra["gain"])
-                    log_evidence, a, f = laplace_evidence(K[0], model.Y, near, scratch[0])
+                    targets = (model.Y, model.totals)
+                    log_evidence, a, f = laplace_evidence(K[0], *targets, near, scratch[0])
                 else:
                     log_evidence, a, f = softmax_evidence(K, model.Y, f, scratch)
                 recorded = {"latent": f[..., self.rows], "dual_coef": a}
@@ -505,9 +528,9 @@ class LatentDraws(ClassDraws):
     """What the latent function of each draw is computed from; ``theta`` is of shape (S, p).
 
     Mean k'(a + t q), variance k** - |L^-1 W^.5 k|^2: k'R k with R = W^.5 B^-1 W^.5, which is safe
-    where W vanishes. The paper's mean is k'a. ``y`` (n,) are targets, 0.0 or 1.0; ``mean_coef`` (S,
-    n) coefficients of the predictive mean, ``dual_coef`` or that plus its correction; None: the
-    correction is computed when it is needed.
+    where W vanishes. The paper's mean is k'a. ``y`` (n,) are classes, 0.0 or 1.0, or (2, n) how
+    often each was seen; ``mean_coef`` (S, n) coefficients of the predictive mean, ``dual_coef`` or
+    that plus its correction; None: the correction is computed when it is needed.
     """
 
     y: Array
@@ -533,14 +556,14 @@ class LatentDraws(ClassDraws):
 
     def _solve(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
         """Inverse factor of B, W^.5 and the coefficients of the mean."""
-        n, a = len(self.y), self.dual_coef[i]
+        n, a, targets = len(self.X), self.dual_coef[i], targets_and_totals(self.y, 1)
         K = self.kernel.gram(self.theta[i], self.X, out=scratch.take("gram", n))
-        factor = inverse_factor(K, a, self.y, scratch.take("factor", n))
+        factor = inverse_factor(K, a, *targets, scratch.take("factor", n))
         if self.mean_coef is not None:
             return (*factor, self.mean_coef[i])
 
         def compute() -> tuple[Array, ...]:
-            return (a + correction_at_mode(K, a, self.y, *factor),)
+            return (a + correction_at_mode(K, a, *targets, *factor),)
 
         return factor + self.corrected.get(i, len(self.theta), compute)
 
@@ -550,10 +573,11 @@ class SoftmaxDraws(ClassDraws):
     """What the functions of several classes of each draw are computed from.
 
     ``theta`` (S, C, p) or (S, 1, p) are of the kernel of each class, or of the one that all share;
-    ``y`` (n,) are codes of the classes, and ``mean_coef`` (S, C, n) is as of `LatentDraws`.
+    ``y`` (n,) are classes, or (C, n) how often each was seen, and ``mean_coef`` (S, C, n) is as of
+    `LatentDraws`.
     """
 
-    y: NDArray[np.int64]
+    y: Array
     mean_coef: Array | None
     rows_at_once: ClassVar[int] = 256
 
@@ -581,20 +605,22 @@ class SoftmaxDraws(ClassDraws):
 
     def _at(self, i: int, factors: tuple[Array, ...], X: Array) -> tuple[Array, Array]:
         roots, inverses, M, mean_coef = factors
+        parts = Curvature(roots, inverses, M, np.nan, np.square(roots).sum(axis=0))
         cross = np.stack([self.kernel.cross_gram(own, X, self.X) for own in self.theta[i]])
         variance = np.stack([self.kernel.diagonal(own, X) for own in self.theta[i]])
         mean = np.matmul(cross, mean_coef[:, :, np.newaxis])[:, :, 0].T
-        return mean, latent_covariance(Curvature(roots, inverses, M, np.nan), cross, variance)
+        return mean, latent_covariance(parts, cross, variance)
 
     def _solve(self, i: int, scratch: Workspace) -> tuple[Array, ...]:
         """Parts of the curvature, and the coefficients of the mean."""
         theta, a = self.theta[i], self.dual_coef[i]
         n_classes, n = a.shape
-        Y, K = one_hot(self.y, n_classes), scratch.take_stack("grams", len(theta), n)
+        Y, totals = targets_and_totals(self.y, n_classes)
+        K = scratch.take_stack("grams", len(theta), n)
         for c, own in enumerate(theta):
             self.kernel.gram(own, self.X, out=K[c])
-        proba = np.maximum(Y - a, 0.0)
-        factors = curvature(K, proba, scratch.take_stack("inverses", n_classes, n))
+        proba = np.maximum(Y - a, 0.0) / totals
+        factors = curvature(K, proba, scratch.take_stack("inverses", n_classes, n), totals)
         parts = (factors.roots, factors.inverses, factors.M)
         if self.mean_coef is not None:
             return (*parts, self.mean_coef[i])

@@ -98,11 +98,12 @@ def solve_factored(U, x):
 
 # The climb to the mode: latent values (n,) of two classes or (C, n) of several, C-ordered. Gram
 # matrices and factors are then (n, n) and (U, root_weights), or stacks and (inverses, roots, U).
+# ``totals`` (n,) are how often rows count, ``y``, shaped as latent values, how often as a class.
 
 
 @compiled(nogil=True)
-def _softmax(f, proba):
-    """Write the probabilities of all classes into ``proba``; return sum of log sum exp f."""
+def _softmax(f, totals, proba):
+    """Write t pi, t the ``totals``, into ``proba``; return the sum of t log sum exp f."""
     n_classes, n = f.shape
     value = 0.0
     for i in range(n):
@@ -114,8 +115,8 @@ def _softmax(f, proba):
             proba[c, i] = math.exp(f[c, i] - largest)
             total += proba[c, i]
         for c in range(n_classes):
-            proba[c, i] /= total
-        value += largest + math.log(total)
+            proba[c, i] = totals[i] * proba[c, i] / total
+        value += totals[i] * (largest + math.log(total))
     return value
 
 
@@ -143,18 +144,18 @@ def average_softmax(mean, roots, normals, out):
 
 
 @compiled(nogil=True)
-def _log_joint(a, f, y, proba):
+def _log_joint(a, f, y, totals, proba):
     """Psi = -a'f/2 + log p(y | f): log p(y | f) + log p(f) up to a constant.
 
-    Of several classes ``proba`` becomes the softmax of f.
+    Of several classes ``proba`` becomes t times the softmax of f.
     """
     if f.ndim == 1:
         value = 0.0
         for i in range(f.shape[0]):
             value += f[i] * (y[i] - 0.5 * a[i])
-            value -= max(f[i], 0.0) + math.log1p(math.exp(-abs(f[i])))
+            value -= totals[i] * (max(f[i], 0.0) + math.log1p(math.exp(-abs(f[i]))))
     else:
-        value = -_softmax(f, proba)
+        value = -_softmax(f, totals, proba)
         for c in range(f.shape[0]):
             for i in range(f.shape[1]):
                 value += f[c, i] * (y[c, i] - 0.5 * a[c, i])
@@ -174,8 +175,8 @@ def _multiply(K, b, out):
 
 
 @compiled(nogil=True)
-def _logistic_step(K, U, root_weights, y, a, f, step, step_f):
-    """Write g - W^.5 B^-1 W^.5 K g into ``step``, g = (y - pi) - a, and K times it into ``step_f``.
+def _logistic_step(K, U, root_weights, y, totals, a, f, step, step_f):
+    """Write g - W^.5 B^-1 W^.5 K g into ``step``, g = y - t pi - a, and K times it into ``step_f``.
 
     With w = B^-1 W^.5 K g the latter is w / W^.5, at no cost; where a weight is so small that
     rounding would show, it is a product.
@@ -183,7 +184,7 @@ def _logistic_step(K, U, root_weights, y, a, f, step, step_f):
     n = f.shape[0]
     smallest = 1.0
     for i in range(n):
-        step[i] = y[i] - 1.0 / (1.0 + math.exp(-f[i])) - a[i]
+        step[i] = y[i] - totals[i] / (1.0 + math.exp(-f[i])) - a[i]
         smallest = min(smallest, root_weights[i])
     w = np.dot(K, step)
     for i in range(n):
@@ -199,15 +200,15 @@ def _logistic_step(K, U, root_weights, y, a, f, step, step_f):
 
 
 @compiled(nogil=True)
-def _softmax_step(K, inverses, roots, U, Y, a, f, step, step_f):
-    """Write g - R K g into ``step``, g = (Y - pi) - a, and K times it into ``step_f``.
+def _softmax_step(K, inverses, roots, U, Y, totals, a, f, step, step_f):
+    """Write g - R K g into ``step``, g = Y - t pi - a, and K times it into ``step_f``.
 
     With b = K g, x = (M M')^-1 sum E b and w_c = B_c^-1 D_c^.5 (b_c - x) they are g - D^.5 w and
     x + w / D^.5: the second costs nothing but where a weight is so small that rounding shows.
     """
     n_classes, n = f.shape
     b, w, x = np.empty((n_classes, n)), np.empty((n_classes, n)), np.zeros(n)
-    _softmax(f, step)
+    _softmax(f, totals, step)
     for c in range(n_classes):
         for i in range(n):
             step[c, i] = Y[c, i] - step[c, i] - a[c, i]
@@ -230,12 +231,12 @@ def _softmax_step(K, inverses, roots, U, Y, a, f, step, step_f):
 
 
 @compiled(nogil=True)
-def _newton_step(K, factors, y, a, f, step, step_f):
+def _newton_step(K, factors, y, totals, a, f, step, step_f):
     """Write Newton's step, for these factors, into ``step``, and K times it into ``step_f``."""
     if f.ndim == 1:
-        _logistic_step(K, factors[0], factors[1], y, a, f, step, step_f)
+        _logistic_step(K, factors[0], factors[1], y, totals, a, f, step, step_f)
     else:
-        _softmax_step(K, factors[0], factors[1], factors[2], y, a, f, step, step_f)
+        _softmax_step(K, factors[0], factors[1], factors[2], y, totals, a, f, step, step_f)
 
 
 @compiled(nogil=True)
@@ -294,7 +295,7 @@ def _note_differences(x, step, last_point, row):
 
 
 @compiled(nogil=True)
-def _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f, proba):
+def _halve_until_ascent(y, totals, a, f, psi, step, step_f, new_a, new_f, proba):
     """Shorten the plain step until Psi does not fall; the new point goes into new_a and new_f."""
     floor = psi - 1e-12 * (1.0 + abs(psi))
     fraction = 1.0
@@ -302,24 +303,28 @@ def _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f, proba):
     while not new_psi >= floor and fraction > 1e-6:
         new_a[:] = a + fraction * step
         new_f[:] = f + fraction * step_f
-        new_psi = _log_joint(new_a, new_f, y, proba)
+        new_psi = _log_joint(new_a, new_f, y, totals, proba)
         fraction *= 0.5
     return new_psi
 
 
 @compiled(nogil=True)
-def _times_weights(proba, b, out):
-    """Write W b into ``out``, W the negative Hessian of the log likelihood of several classes."""
+def _times_weights(proba, totals, b, out):
+    """Write W b into ``out``, W the negative Hessian of the log likelihood of several classes.
+
+    ``proba`` are t times the probabilities.
+    """
     for i in range(b.shape[1]):
         mean = proba[0, i] * b[0, i]
         for c in range(1, b.shape[0]):
             mean += proba[c, i] * b[c, i]
+        mean /= totals[i]
         for c in range(b.shape[0]):
             out[c, i] = proba[c, i] * (b[c, i] - mean)
 
 
 @compiled(nogil=True, error_model="numpy")
-def _conjugate_gradients(K, proba, residual, most, x):
+def _conjugate_gradients(K, proba, totals, residual, most, x):
     """Solve (I + W K) x = residual, symmetric in the metric of K; the residual is overwritten.
 
     Until a tenth is left in that metric, by at most ``most`` products with K, whose number is
@@ -332,7 +337,7 @@ def _conjugate_gradients(K, proba, residual, most, x):
     for k in range(1, most):
         if not size > 0.0:
             return k
-        _times_weights(proba, K_p, image)
+        _times_weights(proba, totals, K_p, image)
         curved = np.float32(0.0)
         for c in range(p.shape[0]):
             for i in range(p.shape[1]):
@@ -354,8 +359,8 @@ def _conjugate_gradients(K, proba, residual, most, x):
 
 
 @compiled(nogil=True)
-def climb_without_factors(K, Y, start, a, f, tolerance, most):
-    """Write the mode, f = K a with a = Y - pi(f), of several classes of one Gram matrix (n, n).
+def climb_without_factors(K, Y, totals, start, a, f, tolerance, most):
+    """Write the mode, f = K a with a = Y - t pi(f), of several classes of one Gram matrix (n, n).
 
     By Newton's steps from ``start`` (C, n), each by conjugate gradients, and halved until Psi does
     not fall. Returns whether the last was below ``tolerance``, after at most ``most`` products with
@@ -364,28 +369,30 @@ def climb_without_factors(K, Y, start, a, f, tolerance, most):
     proba, residual = np.empty_like(f), np.empty_like(f)
     new_a, new_f = np.empty_like(f), np.empty_like(f)
     rough, rough_K = np.empty(f.shape, np.float32), K.astype(np.float32)
+    rough_totals = totals.astype(np.float32)
     a[:] = 0.0
     f[:] = 0.0
-    _softmax(start, proba)
-    _times_weights(proba, start, residual)
+    _softmax(start, totals, proba)
+    _times_weights(proba, totals, start, residual)
     residual += Y - proba
     psi, change, before = -1e300, np.inf, np.inf
     while most > 0 and change > tolerance and not _LOCAL > change >= before:
         rough_proba, rough_residual = proba.astype(np.float32), residual.astype(np.float32)
         few = min(most, _MOST_OF_ONE)
-        most -= _conjugate_gradients(rough_K, rough_proba, rough_residual, few, rough)
+        most -= _conjugate_gradients(rough_K, rough_proba, rough_totals, rough_residual, few, rough)
         step = rough.astype(np.float64)
-        psi = _halve_until_ascent(Y, a, f, psi, step, np.dot(step, K), new_a, new_f, proba)
+        step_f = np.dot(step, K)
+        psi = _halve_until_ascent(Y, totals, a, f, psi, step, step_f, new_a, new_f, proba)
         before, change = change, np.abs(new_f - f).max()
         a[:] = new_a
         f[:] = new_f
-        _softmax(f, proba)
+        _softmax(f, totals, proba)
         residual[:] = Y - proba - a
     return most > 0 and change <= tolerance
 
 
 @compiled(nogil=True)
-def chord_steps(K, factors, y, a, f, tolerance, max_steps, memory):
+def chord_steps(K, factors, y, totals, a, f, tolerance, max_steps, memory):
     """Move (a, f = K a) towards the mode with one set of factors, Anderson acceleration, in place.
 
     Each step costs one product with K and one solve, of several classes two products with each
@@ -400,10 +407,10 @@ def chord_steps(K, factors, y, a, f, tolerance, max_steps, memory):
     last_point, last_point_f = np.zeros(size), np.zeros(size)
     new_a, new_f, proba = np.empty_like(f), np.empty_like(f), np.empty_like(f)
     flat_step, flat_step_f = step.reshape(-1), step_f.reshape(-1)
-    psi = _log_joint(a, f, y, proba)
+    psi = _log_joint(a, f, y, totals, proba)
     n_kept, change, error, n_steps = 0, np.inf, np.inf, 0
     for k in range(max_steps):
-        _newton_step(K, factors, y, a, f, step, step_f)
+        _newton_step(K, factors, y, totals, a, f, step, step_f)
         row = (k - 1) % rows
         steps[row] = flat_step - last_step
         last_step[:] = flat_step
@@ -414,10 +421,12 @@ def chord_steps(K, factors, y, a, f, tolerance, max_steps, memory):
         _advance(a.reshape(-1), flat_step, points, coef, new_a.reshape(-1))
         _advance(f.reshape(-1), flat_step_f, points_f, coef, new_f.reshape(-1))
         if change > _LOCAL:
-            new_psi = _log_joint(new_a, new_f, y, proba)
+            new_psi = _log_joint(new_a, new_f, y, totals, proba)
             if not new_psi >= psi - 1e-12 * (1.0 + abs(psi)):
                 n_kept = 0
-                new_psi = _halve_until_ascent(y, a, f, psi, step, step_f, new_a, new_f, proba)
+                new_psi = _halve_until_ascent(
+                    y, totals, a, f, psi, step, step_f, new_a, new_f, proba
+                )
             psi = new_psi
         previous = change
         change = np.abs(new_f - f).max()
@@ -590,10 +599,9 @@ def kinds_of_errors(errors, variances, log_shares, uniforms, codes):
 def draw_kinds(A, a, y, codes, added, log_shares, n_right, uniforms, wrong, means, bases):
     """Draw every code given all others; A, a and codes are changed, the last three filled.
 
-    Returns by how much log det C has grown. ``bases`` are variances of targets that are right,
-    1 / A_ii - h.
+    ``bases`` are variances of targets that are right, 1 / A_ii - h.
     """
-    n, grown = len(y), 0.0
+    n = len(y)
     joint = np.empty(len(added))
     for i in range(n):
         own = added[codes[i]]
@@ -604,9 +612,7 @@ def draw_kinds(A, a, y, codes, added, log_shares, n_right, uniforms, wrong, mean
         d = added[k] - own
         if d != 0.0:
             codes[i] = k
-            share = 1.0 + d * A[i, i]
-            grown += np.log(share)
-            scale = d / share
+            scale = d / (1.0 + d * A[i, i])
             column = A[i].copy()
             factor = scale * a[i]
             for j in range(n):
@@ -615,4 +621,3 @@ def draw_kinds(A, a, y, codes, added, log_shares, n_right, uniforms, wrong, mean
                 row = A[j]
                 for m in range(n):
                     row[m] -= row_factor * column[m]
-    return grown

@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import DataError, RowsError, UsageError
-from mercer.estimation.base import by_partition, filled
+from mercer.estimation.base import by_partition
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_positive, fitting, run_options
@@ -35,11 +35,14 @@ from mercer.gp.averaging import (
 )
 from mercer.gp.base import (
     GPEstimator,
+    check_weights,
+    copies,
     parts_of,
     restore,
     restore_evidence,
     restore_induced,
     restore_sources,
+    weighted_rows,
 )
 from mercer.gp.contamination import fit_contaminated, look_right, target_laws, with_errors
 from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, monitored_rows
@@ -53,7 +56,6 @@ from mercer.gp.gaussian import (
 )
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum
 from mercer.gp.laplace import compile_loops
-from mercer.kernels.columns import distinct_rows
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import FARTHEST, shares_of
 from mercer.posterior.labels import TargetLaws
@@ -156,64 +158,6 @@ def _log_units(y: Array, noise: NoiseOfRows | None, target: TargetScale) -> floa
     weights = np.ones(len(y)) if noise is None else noise.weights
     logs = y * target.scale + target.centre if target.is_log else 0.0
     return float(weights.sum() * math.log(target.scale) + np.sum(weights * logs))
-
-
-# Weights of rows: how often each counts. Rows that are the same are one row that counts so often
-# as they do together, so that a table with weights and one with repeated rows are one table.
-
-_MOST_COPIES = 50_000
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Return the weights of n rows, or raise `UsageError`; None where none are given."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(filled(sample_weight))
-    if weights.ndim == 0:
-        weights = np.full(n_rows, weights)
-    if weights.shape != (n_rows,):
-        raise UsageError(f"sample_weight has shape {weights.shape}; there are {n_rows} rows")
-    if weights.dtype.kind not in "biuf":
-        raise UsageError(f"sample_weight must hold numbers; got {weights.dtype}")
-    weights = weights.astype(np.float64)
-    if not (np.isfinite(weights) & (weights >= 0.0)).all():
-        raise UsageError("sample_weight must hold finite numbers that are not negative")
-    if (weights > 0.0).sum() < 2:
-        raise UsageError("sample_weight is zero for all rows but one at most; two are needed")
-    return weights
-
-
-def weighted_rows(
-    rows: NDArray[np.float64], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Find the rows that differ, of n with all that is known of them as columns.
-
-    Returns
-    -------
-    positions : ndarray of shape (m,)
-        All, in their order, where each counts once; else those of the first of each, in an order
-        that is that of what they hold.
-    weights : ndarray of shape (m,) or None
-        How often each counts; None: once.
-    """
-    kept = np.arange(len(rows)) if weights is None else np.flatnonzero(weights)
-    first, which = distinct_rows(rows[kept])
-    each = np.ones(len(kept)) if weights is None else weights[kept]
-    if len(first) == len(kept) and (each == 1.0).all():
-        return kept.astype(np.int64), None
-    return kept[first].astype(np.int64), np.bincount(which, each).astype(np.float64)
-
-
-def copies(weights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How often rows stand in a table that shows their weights, for scales and quartiles.
-
-    Whole numbers as they are, others and very large ones in proportion.
-    """
-    limit = max(len(weights), _MOST_COPIES)
-    if (weights == np.rint(weights)).all() and weights.sum() <= limit:
-        return weights.astype(np.int64)
-    ends = np.rint(np.cumsum(weights) * (limit / weights.sum())).astype(np.int64)
-    return np.asarray(np.diff(ends, prepend=0))
 
 
 class ProcessRegressor(JudgedNumbers, NumberPredictions[StudentMixture | LogNormalMixture]):

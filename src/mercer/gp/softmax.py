@@ -46,20 +46,21 @@ Array = NDArray[np.float64]
 # Laplace's approximation for several classes: mode, log evidence and its adjoint.
 #
 # **Target.** Psi(f) = log p(y | f) + log p(f) over the latent values f_ci of class c at row i, each
-# class with its own process f_c ~ N(0, K_c), and p(y | f) the softmax. Its maximum is at f = K a
-# with a = Y - pi(f), Y one-hot. There, with D_c = diag(pi_c),
+# class with its own process f_c ~ N(0, K_c), and p(y | f) the softmax. Y are how often each class
+# was seen at a row, which counts t times, T = diag(t): of rows that count once Y is one-hot. Its
+# maximum is at f = K a with a = Y - t pi(f). There, with D_c = diag(t pi_c),
 #
 #     B_c = I + D_c^.5 K_c D_c^.5 = L_c L_c',   E_c = D_c^.5 B_c^-1 D_c^.5,   S = sum_c E_c = M M'
 #     R b = E_c b_c - E_c S^-1 sum_a E_a b_a                        [= (K + W^-1)^-1 b]
-#     log Z = -sum a f/2 + sum Y f - sum_i log sum_c e^f - sum_c log |L_c| - log |M| .
+#     log Z = -sum a f/2 + sum Y f - sum_i t log sum_c e^f - sum_c log |L_c| - log |M| + log |T|/2 .
 #
 # **Gradient.** d log Z = sum_c <A_c, dK_c> with V_c = M^-1 E_c, U_c = M^-1 E_c K_c D_c^.5:
 #
 #     A_c = 1/2 (a_c a_c' + q_c a_c' + a_c q_c' - E_c + V_c'V_c),        q = s2 - R K s2
 #     s2_ci = -1/2 (v_ci - pi_ci sum_a v_ai),   v_ci = (1 - B_c^-1_ii)(1 - 2 pi_ci)
-#             + sum_k U_c[k,i]^2 - 2 pi_ci^.5 sum_k U_c[k,i] Z[k,i],     Z = sum_c U_c D_c^.5 .
+#             + sum_k U_c[k,i]^2 - 2 (pi_ci/t_i)^.5 sum_k U_c[k,i] Z[k,i],   Z = sum_c U_c D_c^.5 .
 #
-# Since the D_c sum to one and the E_c to M M', Z = M^-1 - M'. Nothing is divided by a probability.
+# Since the D_c sum to T and the E_c to M M', Z = M^-1 T - M'. Nothing is divided by a probability.
 #
 # **Deviations.** As in `mercer.gp.laplace`: every mode is sought from f = 0 by direct solves, so
 # that the evidence is a function of the Gram matrices alone. Of one Gram matrix that all classes
@@ -80,7 +81,7 @@ _NEAR = 1e-4  # in place of the first, in logits, where only the evidence is wan
 _MOST_CACHED, _PRODUCTS = 512, 100
 _FARTHEST = 30.0  # logits of a start: beyond, its weights would vanish
 _MAX_STEPS, _MEMORY, _MAX_FACTORS = 16, 5, 60
-_STATIONARY = 1e-6  # the largest |Y - pi - a| of a mode, in units of the latent values
+_STATIONARY = 1e-6  # the largest |Y/t - pi - a/t| of a mode, in units of the latent values
 _NO_MODE = "no mode found: the latent values are too large for double precision"
 
 
@@ -88,15 +89,16 @@ _NO_MODE = "no mode found: the latent values are too large for double precision"
 class Curvature:
     """Factors of I + K W at latent values.
 
-    ``roots`` (C, n) are D^.5, square roots of the probabilities, ``inverses`` (C, n, n) B_c^-1,
+    ``roots`` (C, n) are D^.5, square roots of t pi, ``inverses`` (C, n, n) B_c^-1,
     symmetric, ``M`` (n, n) the lower factor of S, Fortran-ordered (what stands above the diagonal
-    has no meaning), and ``log_det`` half of log |I + K W|, in nats.
+    has no meaning), ``log_det`` half of log |I + K W|, in nats, and ``totals`` (n,) are t.
     """
 
     roots: Array
     inverses: Array
     M: Array
     log_det: float
+    totals: Array
 
     @property
     def parts(self) -> tuple[Array, ...]:
@@ -119,7 +121,7 @@ class LaplaceFit:
     """Mode and evidence for Gram matrices, with what their gradient and predictions need.
 
     ``log_evidence`` is eq. (10), in nats; ``f`` the mode, in logits, ``a`` K^-1 f, targets less
-    probabilities there; K q is the first-order step from the mode to the mean of the posterior:
+    what is expected there; K q is the first-order step from the mode to the mean of the posterior:
     (n,) or (C, n) each. ``adjoint`` (n, n), (C, n, n), or (1, n, n) for a shared Gram matrix, holds
     the symmetric matrices A_c with d log Z = sum_c <A_c, dK_c>. Of two classes ``gain`` (n,) is
     1 - diag B^-1, the variance of Laplace's posterior of f, times W.
@@ -136,7 +138,7 @@ class LaplaceFit:
 def fit_softmax(
     K: Array, Y: Array, scratch: tuple[Array, Array] | None = None, near: Array | None = None
 ) -> LaplaceFit:
-    """Find the mode for Gram matrices K and one-hot targets Y (C, n), and the log evidence.
+    """Find the mode for Gram matrices K and counts of classes Y (C, n), and the log evidence.
 
     K is (C, n, n), one for each class, or (1, n, n), one that all share. Of ``scratch``, two arrays
     (C, n, n), the first holds the adjoint in the end. The mode is sought from f = 0, or from
@@ -145,15 +147,13 @@ def fit_softmax(
     """
     if not np.isfinite(K[:, 0, 0]).all():
         raise NumericalError("a Gram matrix is not finite")
-    Y = np.ascontiguousarray(Y)
+    Y, totals = np.ascontiguousarray(Y), Y.sum(axis=0)
     shape = (len(Y), *K.shape[1:])
     inverses, products = (np.empty(shape), np.empty(shape)) if scratch is None else scratch
     a, f, factors = _mode_of_several(K, Y, inverses, near, POLISHED, _LAST_FACTORS)
     factor_f = f.copy()
-    chord_steps(K, factors.parts, Y, a, f, POLISHED, 3, 0)
-    proba = class_probabilities(f)
-    if not np.abs(Y - proba - a).max() <= _STATIONARY * max(1.0, np.abs(f).max()):
-        raise NumericalError(_NO_MODE)
+    chord_steps(K, factors.parts, Y, totals, a, f, POLISHED, 3, 0)
+    proba = _stationary(Y, totals, a, f)
     s2, q = first_order_step(K, factors, proba, products)
     log_det = factors.log_det - float(np.sum(s2 * (f - factor_f)))
     log_evidence = softmax_log_likelihood(Y, f) - 0.5 * float(np.sum(a * f)) - log_det
@@ -169,31 +169,47 @@ def softmax_evidence(
     """
     if not np.isfinite(K[:, 0, 0]).all():
         raise NumericalError("a Gram matrix is not finite")
-    Y = np.ascontiguousarray(Y)
+    Y, totals = np.ascontiguousarray(Y), Y.sum(axis=0)
     a, f, factors = _mode_of_several(K, Y, scratch, start, _NEAR, _NEAR)
-    chord_steps(K, factors.parts, Y, a, f, POLISHED, 3, 0)
-    if not np.abs(Y - class_probabilities(f) - a).max() <= _STATIONARY * max(1.0, np.abs(f).max()):
-        raise NumericalError(_NO_MODE)
+    chord_steps(K, factors.parts, Y, totals, a, f, POLISHED, 3, 0)
+    _stationary(Y, totals, a, f)
     log_joint = softmax_log_likelihood(Y, f) - 0.5 * float(np.sum(a * f))
     return log_joint - factors.log_det, a, f
+
+
+def _stationary(Y: Array, totals: Array, a: Array, f: Array) -> Array:
+    """Return the probabilities at f, or raise `NumericalError` where that is no mode."""
+    proba = class_probabilities(f)
+    left = np.abs(Y - totals * proba - a) / totals
+    if not left.max() <= _STATIONARY * max(1.0, np.abs(f).max()):
+        raise NumericalError(_NO_MODE)
+    return proba
 
 
 def _mode_of_several(
     K: Array, Y: Array, scratch: Array, near: Array | None, last_step: float, tolerance: float
 ) -> tuple[Array, Array, Curvature]:
     """As `find_mode`; of one small Gram matrix without factors but those at the mode."""
+    totals = Y.sum(axis=0)
+
+    def factors_at(f: Array) -> Curvature:
+        return curvature(K, class_probabilities(f), scratch, totals)
+
     if len(K) == 1 and Y.shape[1] <= _MOST_CACHED:
         a, f, most = np.empty_like(Y), np.empty_like(Y), max(_PRODUCTS, Y.shape[1])
         start = np.zeros_like(Y) if near is None else np.clip(near, -_FARTHEST, _FARTHEST)
-        if climb_without_factors(K[0], Y, start, a, f, last_step, most):
-            return a, f, _curvature_at(K, f, scratch)
+        if climb_without_factors(K[0], Y, totals, start, a, f, last_step, most):
+            return a, f, factors_at(f)
         near = f if np.isfinite(f).all() else near
-    return find_mode(K, Y, lambda f: _curvature_at(K, f, scratch), near, tolerance)
+    return find_mode(K, Y, totals, factors_at, near, tolerance)
 
 
-def curvature(K: Array, proba: Array, scratch: Array) -> Curvature:
-    """Factorise at probabilities ``proba`` (C, n); ``scratch`` (C, n, n) becomes the inverses."""
-    roots = np.sqrt(proba)
+def curvature(K: Array, proba: Array, scratch: Array, totals: Array) -> Curvature:
+    """Factorise at probabilities ``proba`` (C, n) of rows that count ``totals`` (n,) times.
+
+    ``scratch`` (C, n, n) becomes the inverses.
+    """
+    roots = np.sqrt(totals * proba)
     S, log_dets = np.zeros(K.shape[1:]), np.empty(len(roots))
     is_alike = len(K) == 1 and bool((roots == roots[0]).all())  # as at f = 0
     for c in range(len(roots)):
@@ -203,7 +219,8 @@ def curvature(K: Array, proba: Array, scratch: Array) -> Curvature:
             log_dets[c] = _invert_class(K[c % len(K)], roots[c], scratch[c])
         add_weighted(scratch[c], roots[c], S)
     M = factorise(S.T)
-    return Curvature(roots, scratch, M, float(log_dets.sum() + np.log(M.diagonal()).sum()))
+    log_det = log_dets.sum() + np.log(M.diagonal()).sum() - 0.5 * np.log(totals).sum()
+    return Curvature(roots, scratch, M, float(log_det), totals)
 
 
 def _invert_class(K: Array, roots: Array, out: Array) -> float:
@@ -214,10 +231,6 @@ def _invert_class(K: Array, roots: Array, out: Array) -> float:
     invert_factored(L)
     mirror(out)
     return log_det
-
-
-def _curvature_at(K: Array, f: Array, scratch: Array) -> Curvature:
-    return curvature(K, class_probabilities(f), scratch)
 
 
 def multiply(K: Array, b: Array) -> Array:
@@ -237,16 +250,16 @@ def first_order_step(
 
 def _slope(factors: Curvature, proba: Array, products: Array) -> Array:
     """s2 = -1/2 d log |I + K W| / df, (C, n); ``products`` becomes the stack of V_c'."""
-    inverses, roots = factors.inverses, factors.roots
+    inverses, roots, totals = factors.inverses, factors.roots, factors.totals
     inverse_M = invert_lower(factors.M)
-    difference = inverse_M.T - np.tril(factors.M)
+    difference = totals[:, np.newaxis] * inverse_M.T - np.tril(factors.M)
     squares, mixed = np.empty_like(roots), np.empty_like(roots)
     for c, N in enumerate(products):
         np.multiply(inverses[c], roots[c], out=N)
         blas.dtrmm(1.0, inverse_M, N.T, lower=1, overwrite_b=1)  # N_c = M^-1 D_c^.5 B_c^-1
         column_sums(N, inverse_M.T, difference, roots[c], squares[c], mixed[c])
     gain = 1.0 - np.diagonal(inverses, axis1=1, axis2=2)
-    v = gain * (1.0 - 2.0 * proba) + squares - 2.0 * roots * mixed
+    v = gain * (1.0 - 2.0 * proba) + squares - 2.0 * roots / totals * mixed
     return np.asarray(-0.5 * (v - proba * v.sum(axis=0)))
 
 
@@ -275,6 +288,7 @@ def _adjoint(n_grams: int, factors: Curvature, products: Array, a: Array, q: Arr
 def find_mode(
     K: Array,
     Y: Array,
+    totals: Array,
     factors_at: Callable[[Array], Any],
     start: Array | None = None,
     tolerance: float = _LAST_FACTORS,
@@ -288,21 +302,27 @@ def find_mode(
     """
     if start is not None:
         with suppress(NumericalError):
-            return _climb(K, Y, factors_at, np.clip(start, -_FARTHEST, _FARTHEST), tolerance)
-    return _climb(K, Y, factors_at, None, _LAST_FACTORS)
+            near = np.clip(start, -_FARTHEST, _FARTHEST)
+            return _climb(K, Y, totals, factors_at, near, tolerance)
+    return _climb(K, Y, totals, factors_at, None, _LAST_FACTORS)
 
 
 def _climb(
-    K: Array, Y: Array, factors_at: Callable[[Array], Any], start: Array | None, tolerance: float
+    K: Array,
+    Y: Array,
+    totals: Array,
+    factors_at: Callable[[Array], Any],
+    start: Array | None,
+    tolerance: float,
 ) -> tuple[Array, Array, Any]:
     a, f = np.zeros_like(Y), np.zeros_like(Y)
     factors = factors_at(f if start is None else start)
     if start is not None:
-        b = _newton_target(Y, start)
+        b = _newton_target(Y, totals, start)
         a = b - factors.solve(multiply(K, b))
         f = multiply(K, a)
     for _ in range(_MAX_FACTORS):
-        error, _ = chord_steps(K, factors.parts, Y, a, f, tolerance, _MAX_STEPS, _MEMORY)
+        error, _ = chord_steps(K, factors.parts, Y, totals, a, f, tolerance, _MAX_STEPS, _MEMORY)
         if not np.isfinite(error):
             break
         factors = factors_at(f)
@@ -311,13 +331,13 @@ def _climb(
     raise NumericalError(_NO_MODE)
 
 
-def _newton_target(Y: Array, f: Array) -> Array:
-    """W f + Y - pi."""
+def _newton_target(Y: Array, totals: Array, f: Array) -> Array:
+    """W f + Y - t pi."""
     if f.ndim == 1:
         proba = success_probability(f)
-        return np.sqrt(proba * (1.0 - proba)) ** 2 * f + Y - proba
+        return np.sqrt(totals * proba * (1.0 - proba)) ** 2 * f + Y - totals * proba
     proba = class_probabilities(f)
-    return np.asarray(proba * (f - np.sum(proba * f, axis=0)) + Y - proba)
+    return np.asarray(totals * proba * (f - np.sum(proba * f, axis=0)) + Y - totals * proba)
 
 
 # The covariance of the latent values of all classes at one row, training or new.
@@ -412,7 +432,7 @@ def _normals(count: int, dimension: int) -> Array:
 # variational lower bound over Gaussians N(f + t K q, V), V Laplace's covariance. It is concave in
 # t; derivative
 #
-#     sum_ci (Y - E pi)_ci (K q)_ci - q'K(a + t q),
+#     sum_ci (Y - n E pi)_ci (K q)_ci - q'K(a + t q),      n_i how often a row counts,
 #
 # the softmax pi averaged over the C x C covariance of each row by 64 points.
 
@@ -427,12 +447,12 @@ def damped_correction(
 
     All arrays are of shape (C, n), but for the ``covariance`` of every row, (n, C, C).
     """
-    linear, quadratic = float(np.sum(K_q * a)), float(np.sum(K_q * q))
+    linear, quadratic, totals = float(np.sum(K_q * a)), float(np.sum(K_q * q)), Y.sum(axis=0)
     average = softmax_average(covariance, _N_CORRECTION_NORMALS)
 
     def slope(t: float) -> float:
         proba = average((f + t * K_q).T).T
-        return float(np.sum((Y - proba) * K_q)) - linear - t * quadratic
+        return float(np.sum((Y - totals * proba) * K_q)) - linear - t * quadratic
 
     if slope(1.0) >= 0.0:
         return q

@@ -19,9 +19,20 @@ def success_probability(f: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(expit(f))
 
 
-def log_likelihood(y: NDArray[np.float64], f: NDArray[np.float64]) -> float:
-    """Sum of y f - log(1 + e^f) over the rows, y in {0, 1}, in nats."""
-    return float(y @ f - np.logaddexp(0.0, f).sum())
+def log_likelihood(y: Array, totals: Array, f: Array) -> float:
+    """Sum of y f - t log(1 + e^f) over the rows, in nats: y of ``totals`` t are of class 1."""
+    return float(y @ f - np.sum(totals * np.logaddexp(0.0, f)))
+
+
+def targets_and_totals(y: Array, n_functions: int) -> tuple[Array, Array]:
+    """Return targets of the shape of latent values, and how often each row counts, (n,).
+
+    ``y`` are classes (n,), 0 to C - 1, of rows that count once, or (C, n) how often each class was
+    seen at each row. One latent function: (n,), of class 1; several: (C, n).
+    """
+    if y.ndim == 2:
+        return (y[1] if n_functions == 1 else y), y.sum(axis=0)
+    return (y if n_functions == 1 else one_hot(y.astype(np.int64), n_functions)), np.ones(len(y))
 
 
 # The logistic function averaged over a Gaussian, by a mixture of five normal distributions.
@@ -90,9 +101,10 @@ def class_probabilities(f: Array) -> Array:
 
 
 def softmax_log_likelihood(Y: Array, f: Array) -> float:
-    """Sum of Y f - log sum_c e^f over the rows, Y one-hot and f of shape (C, n), in nats."""
+    """Sum of Y f - t log sum_c e^f over the rows, t the sums of columns of Y (C, n), in nats."""
     largest = f.max(axis=0)
-    return float(np.sum(Y * f) - np.sum(largest + np.log(np.exp(f - largest).sum(axis=0))))
+    of_rows = largest + np.log(np.exp(f - largest).sum(axis=0))
+    return float(np.sum(Y * f) - np.sum(Y.sum(axis=0) * of_rows))
 
 
 # Counts y = 0, 1, 2, ..: negative binomial with dispersion r and logit p = f, of mean r e^f.

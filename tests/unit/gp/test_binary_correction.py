@@ -19,9 +19,9 @@ def other_class(log_variance: float, *, is_damped: bool) -> tuple[float, float]:
     exact = 1.0 - (weight @ expit(z)) / weight.sum()
     K, y = np.array([[v]]), np.ones(1)
     fit = fit_laplace(K, y)
-    q, variance = fit.q, posterior_variance(y, fit.a, fit.gain, v)
+    q, variance = fit.q, posterior_variance(y, np.ones(len(y)), fit.a, fit.gain, v)
     if is_damped:
-        q = damped_correction(y, fit.f, variance, fit.a, fit.q, K @ fit.q)
+        q = damped_correction(y, np.ones(len(y)), fit.f, variance, fit.a, fit.q, K @ fit.q)
     return exact, float(1.0 - expected_logistic(K @ (fit.a + q), variance)[0])
 
 
@@ -47,9 +47,9 @@ def test_the_length_maximises_the_bound() -> None:
     K = plain_gram(np.array([4.0, -0.5, -0.5]), X)
     fit = fit_laplace(K, y)
     K_q = K @ fit.q
-    variance = posterior_variance(y, fit.a, fit.gain, np.exp(4.0))
+    variance = posterior_variance(y, np.ones(len(y)), fit.a, fit.gain, np.exp(4.0))
     np.testing.assert_allclose(variance, exact_variance(K, y, fit.a), rtol=1e-6)
-    length = (damped_correction(y, fit.f, variance, fit.a, fit.q, K_q) / fit.q)[0]
+    length = (damped_correction(y, np.ones(len(y)), fit.f, variance, fit.a, fit.q, K_q) / fit.q)[0]
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
 
     def bound(t: float) -> float:

@@ -21,11 +21,11 @@ from support.gp_cases import problem
 
 
 def start(n: int, theta: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Gram matrix, targets, and Laplace's coefficients and weights."""
+    """Gram matrix, targets, how often rows count, and Laplace's coefficients and weights."""
     X, y = problem(n, len(theta) - 1)
     K = gram(theta, X)
     a = fit_laplace(K, y).a
-    return K, y, a, (y - a) * (1.0 - y + a)
+    return K, y, np.ones(n), a, (y - a) * (1.0 - y + a)
 
 
 def test_one_row_is_matched_exactly() -> None:
@@ -33,7 +33,7 @@ def test_one_row_is_matched_exactly() -> None:
     for variance in (0.5, 10.0, 100.0):
         K = np.array([[variance]])
         a = fit_laplace(K, y).a
-        found = match_moments(K, y, a, a * (1.0 - a))
+        found = match_moments(K, y, np.ones(len(y)), a, a * (1.0 - a))
         assert found is not None
         f = np.linspace(-12.0, 12.0, 200001) * np.sqrt(variance)
         density = np.exp(-0.5 * f * f / variance - np.logaddexp(0.0, -f))
@@ -47,8 +47,8 @@ def test_one_row_is_matched_exactly() -> None:
 
 def test_means_are_those_of_the_posterior() -> None:
     for log_v0 in (-1.0, 1.0, 3.0):
-        K, y, a, W = start(3, np.array([log_v0, -0.5]))
-        found = match_moments(K, y, a, W)
+        K, y, totals, a, W = start(3, np.array([log_v0, -0.5]))
+        found = match_moments(K, y, totals, a, W)
         assert found is not None
         means = trapezoid_moments(K, y)[1:]
         laplace_error = np.abs(K @ a - means).max()
@@ -64,16 +64,18 @@ def test_sweeps_settle_at_every_variance() -> None:
 def test_sweeps_that_go_astray_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     sites, count = propagation._sites, []
 
-    def growing(y, mean, variance, W, nu):
+    def growing(y, totals, mean, variance, W, nu):
         count.append(1)
-        new_W, new_nu, _ = sites(y, mean, variance, W, nu)
+        new_W, new_nu, _ = sites(y, totals, mean, variance, W, nu)
         return new_W, new_nu, np.full(len(y), 10.0 ** len(count))
 
     arguments = start(20, np.array([1.0, 0.0, -1.0]))
     monkeypatch.setattr(propagation, "_sites", growing)
     assert match_moments(*arguments) is None
     monkeypatch.setattr(
-        propagation, "_sites", lambda y, mean, variance, W, nu: (W, nu, np.full(len(y), np.nan))
+        propagation,
+        "_sites",
+        lambda y, totals, mean, variance, W, nu: (W, nu, np.full(len(y), np.nan)),
     )
     assert match_moments(*arguments) is None
 
@@ -82,8 +84,11 @@ def test_the_evidence_is_nearly_that_of_quadrature() -> None:
     """Of one row it is exact; of two and three at most a quarter of Laplace's error is left."""
     for n in (1, 2, 3):
         for log_v0 in (-1.0, 1.0, 3.0, 5.0):
-            K, y, a, W = start(n, np.array([log_v0, -0.5]))
-            log_evidence, truth = matched_evidence(K, y, a, W), np.log(trapezoid_moments(K, y)[0])
+            K, y, totals, a, W = start(n, np.array([log_v0, -0.5]))
+            log_evidence, truth = (
+                matched_evidence(K, y, totals, a, W),
+                np.log(trapezoid_moments(K, y)[0]),
+            )
             share = 0.25 if n > 1 else 0.0
             laplace_error = abs(fit_laplace(K, y).log_evidence - truth)
             assert log_evidence == pytest.approx(truth, abs=share * laplace_error + 1e-4)
@@ -101,7 +106,7 @@ def rare_class(variance: float, scale: float) -> tuple[np.ndarray, ...]:
     distance = ((X[:, np.newaxis] - X) ** 2).sum(axis=2)
     K = variance * (np.exp(-0.5 * distance / scale**2) + 1e-6 * np.eye(100))
     a = fit_laplace(K, y).a
-    return K, y, a, (y - a) * (1.0 - y + a)
+    return K, y, np.ones(100), a, (y - a) * (1.0 - y + a)
 
 
 def one_site_after_the_other(K: np.ndarray, y: np.ndarray) -> float:

@@ -39,7 +39,7 @@ def test_where_it_comes_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposal, "_SETTLED", 1e-4)
     for log_v0 in (-1.0, 1.0, 3.0):
         K, y, a, W = start(20, np.array([log_v0, 0.0, -1.0]))
-        found = fit_variational(K, y, a, W)
+        found = fit_variational(K, y, np.ones(len(y)), a, W)
         moments = logistic_moments(found.mean, variances(K, found))
         assert found.is_settled
         np.testing.assert_allclose(found.coef, y - moments.logistic, atol=2e-4)
@@ -50,7 +50,10 @@ def test_the_bound_is_a_bound_and_rises() -> None:
     for log_v0 in (-1.0, 1.0, 3.0):
         K, y, a, W = start(3, np.array([log_v0, -0.5]))
         exact = float(np.log(trapezoid_moments(K, y)[0]))
-        found, first = fit_variational(K, y, a, W), proposal._stage(K, y, a, W).proposal
+        found, first = (
+            fit_variational(K, y, np.ones(len(y)), a, W),
+            proposal._stage(K, y, np.ones(len(y)), a, W).proposal,
+        )
         assert first.bound <= found.bound < exact
         assert found.bound > exact - 0.25
 
@@ -58,7 +61,7 @@ def test_the_bound_is_a_bound_and_rises() -> None:
 def test_is_whole_at_enormous_variances() -> None:
     for log_v0 in (8.0, 15.0, 30.0):
         K, y, a, W = start(30, np.array([log_v0, 0.0, -1.0]))
-        found = fit_variational(K, y, a, W)
+        found = fit_variational(K, y, np.ones(len(y)), a, W)
         assert np.isfinite(found.bound)
         assert np.isfinite(found.mean).all()
 
@@ -66,6 +69,6 @@ def test_is_whole_at_enormous_variances() -> None:
 def test_a_step_that_cannot_be_taken_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposal, "_raised", lambda *arguments: None)
     K, y, a, W = start(20, np.array([3.0, 0.0, -1.0]))
-    found = fit_variational(K, y, a, W)
+    found = fit_variational(K, y, np.ones(len(y)), a, W)
     assert not found.is_settled
     np.testing.assert_array_equal(found.coef, a)

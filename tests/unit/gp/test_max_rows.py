@@ -103,8 +103,8 @@ def test_every_class_is_among_the_chosen(shared: bool) -> None:
     model.fit(X, y)
     np.testing.assert_array_equal(model.classes_, ["high", "low", "rare"])
     assert model.predict_proba(X).shape == (400, 3)
-    assert model._task_.codes.size == 20
-    assert set(model._task_.codes) == {0.0, 1.0, 2.0}
+    assert model._task_.y.size == 20
+    assert set(model._task_.y) == {0.0, 1.0, 2.0}
     assert "by class" in model.notes_[0]
     for name in ("BaNKClassifier", "KernelGibbsClassifier", "SequentialKernelClassifier"):
         assert name in model.notes_[0]

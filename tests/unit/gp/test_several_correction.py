@@ -23,7 +23,7 @@ from support.softmax_cases import classes, grams, targets
 def parts(K: np.ndarray, Y: np.ndarray) -> tuple[LaplaceFit, np.ndarray, np.ndarray]:
     """The fit, covariances of the rows, and K q."""
     fit = fit_softmax(K, Y)
-    factors = curvature(K, softmax(fit.f, axis=0), np.empty((len(Y), *K.shape[1:])))
+    factors = curvature(K, softmax(fit.f, axis=0), np.empty((len(Y), *K.shape[1:])), Y.sum(axis=0))
     V = latent_covariance(factors, K, np.diagonal(K, axis1=1, axis2=2))
     return fit, V, np.matmul(K, fit.q[:, :, None])[:, :, 0]
 
@@ -66,9 +66,9 @@ def test_two_classes_as_for_the_logistic_model() -> None:
     for log_v in (1.0, 4.0, 6.0):
         K = plain_gram(np.array([log_v, 0.0, -0.5]), X)
         fit = fit_laplace(K, y)
-        variance = binary.posterior_variance(y, fit.a, fit.gain, np.diagonal(K))
+        variance = binary.posterior_variance(y, np.ones(len(y)), fit.a, fit.gain, np.diagonal(K))
         K_q = K @ fit.q
-        expected = binary.damped_correction(y, fit.f, variance, fit.a, fit.q, K_q)
+        expected = binary.damped_correction(y, np.ones(len(y)), fit.f, variance, fit.a, fit.q, K_q)
         found = length_of(np.array([0.4, 0.6])[:, None, None] * K, Y)
         assert found == pytest.approx(expected[0] / fit.q[0], abs=2e-3)
 
