@@ -92,7 +92,9 @@ def test_gp_9_rows_see_a_target_that_depends_on_order(monkeypatch: pytest.Monkey
 
 def test_gp_9_flip_sees_a_lopsided_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
     likelihood = laplace.log_likelihood
-    monkeypatch.setattr(laplace, "log_likelihood", lambda y, f: likelihood(y, f) + 1e-6 * f.sum())
+    monkeypatch.setattr(
+        laplace, "log_likelihood", lambda y, totals, f: likelihood(y, totals, f) + 1e-6 * f.sum()
+    )
     assert flip_error() > 1e-9
 
 
