@@ -206,6 +206,20 @@ _OF_CLASSES = ("error_coverage", "gains", "reliability")
 _OF_NUMBERS = ("interval_coverage", "pit", "predictions", "residuals")
 
 
+def _signature(name: str, function: Callable[..., Any]) -> inspect.Signature:
+    """What a plot of a model takes, as editors and notebooks show it: rows, then how it looks."""
+    whole = inspect.signature(function)
+    own = list(inspect.signature(_GIVEN.get(name, function)).parameters.values())[1:]
+    known = {each.name for each in own}
+    further = [
+        each
+        for each in whole.parameters.values()
+        if each.kind is each.KEYWORD_ONLY and each.name not in known
+    ]
+    plain = [each.replace(annotation=each.empty) for each in (*own, *further)]
+    return inspect.Signature(plain, return_annotation=whole.return_annotation)
+
+
 class ModelPlots:
     """The plots of one fitted model, each a method: ``model.plot.reliability(X, y)``.
 
@@ -228,7 +242,7 @@ class ModelPlots:
             draws = ("particles",) if model.posterior_.is_weighted else ("ranks", "trace")
         return sorted({*_OF_ALL, *own, *draws, *model._plots})
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         known = dir(self)
@@ -238,8 +252,9 @@ class ModelPlots:
                 f"{kind} has no plot {name!r}{nearest_hint(name, known)}; it has {', '.join(known)}"
             )
         function: Callable[..., Any] = getattr(importlib.import_module("mercer.plot"), name)
-        bound = functools.partial(function, self._model)
+        bound: Any = functools.partial(function, self._model)
         functools.update_wrapper(bound, function)
+        bound.__signature__ = _signature(name, function)
         return bound
 
     def __repr__(self) -> str:

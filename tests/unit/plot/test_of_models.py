@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,7 @@ def test_each_plot_that_is_listed_draws(name: str) -> None:
             with pytest.raises(UsageError, match="no pair"):
                 model.plot.pair_effect(rows)
             continue
+        inspect.signature(getattr(model.plot, plot)).bind(*given)  # what an editor shows
         drawn = getattr(model.plot, plot)(*given)
         assert isinstance(drawn, Axes | Figure)
         if next(each for each, plots in EXPECTED.items() if plot in plots.split()) == name:
