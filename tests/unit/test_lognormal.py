@@ -230,3 +230,39 @@ def test_it_is_a_member_by_name_and_as_it_is_set(tmp_path: Path) -> None:
     assert [getattr(each, "noise", each) for each in again.models] == ["lognormal", "gp_lognormal"]
     with pytest.raises(UsageError, match="no model 'gp_lognormal' for classification"):
         mercer.MercerClassifier(models="gp_lognormal").fit(X, LOGS > 0.0)
+
+
+# Of which some targets are wrong.
+
+ERRORS = {
+    "GPRegressor": {"kernel": "rbf", "n_draws": 60, "n_warmup": 20, "n_chains": 2},
+    "BaNKRegressor": {"n_frequencies": 16, "n_draws": 40, "n_warmup": 40, "n_chains": 2},
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_beside_factors_are_those_of_the_logarithm(name: str, tmp_path: Path) -> None:
+    rng, kind = np.random.default_rng(4), getattr(mercer, name)
+    rows = rng.uniform(-2.0, 2.0, (80, 1))
+    y = np.exp(3.0 + np.sin(2.0 * rows[:, 0]) + 0.3 * rng.standard_normal(80))
+    y[[5, 20]] *= [30.0, 1.0 / 40.0]
+    short = {**ERRORS[name], "random_state": 0}
+    model = kind(noise="contaminated_lognormal", **short).fit(rows, y)
+    plain = kind(noise="contaminated", **short).fit(rows, np.log(y))
+    np.testing.assert_array_equal(model.target_error_proba_, plain.target_error_proba_)
+    assert set(np.argsort(-model.target_error_proba_)[:2]) == {5, 20}
+    law = stats.lognorm(plain.expected_target_std_, scale=np.exp(plain.expected_target_))
+    np.testing.assert_allclose(model.expected_target_, law.mean())
+    np.testing.assert_allclose(model.expected_target_std_, law.std())
+    ends = zip(model.predict_interval(rows), plain.predict_interval(rows), strict=True)
+    for found, of_log in ends:
+        np.testing.assert_allclose(found, np.exp(of_log))
+    model.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    of_new, of_log = again.target_errors(rows, y), plain.target_errors(rows, np.log(y))
+    np.testing.assert_allclose(of_new[0], of_log[0])
+    np.testing.assert_allclose(of_new[1], np.exp(of_log[1] + 0.5 * of_log[2] ** 2))
+    for refused in (lambda: model.target_errors(rows[:1], [0.0]), lambda: model.fit(rows, -y)):
+        with pytest.raises(DataError, match="above 0"):
+            refused()

@@ -116,7 +116,9 @@ def write_audit(
 ) -> None:
     """Write what was asked for: the rows, the report, JSON; propose what to do next."""
     out, report = writes.out, writes.report
-    steps = audit_steps(typed_words(), fitted.estimator, model=entry.name, n_rows=fitted.n_rows)
+    steps = audit_steps(
+        typed_words(), fitted.estimator, audit, model=entry.name, n_rows=fitted.n_rows
+    )
     if out is not None:
         columns = audit_columns(audit)
         write_rows(out, columns, is_for_spreadsheet=writes.is_for_spreadsheet)

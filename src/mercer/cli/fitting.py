@@ -43,6 +43,7 @@ from mercer.estimation.splits import fit_groups
 from mercer.models import ModelEntry, able_models, check_name, choose_model
 from mercer.posterior.container import load_json, mercer_version, write_atomically
 from mercer.posterior.evaluation import Provenance
+from mercer.posterior.positive_laws import CONTAMINATED, WITH_ERRORS
 from mercer.sampling.checkpoint import digest_arrays
 
 # ``--set NAME=VALUE``: from words to arguments of an estimator.
@@ -474,11 +475,12 @@ def _auditor(
         known = choose_model("spectral", "regression", 0, 0).estimator_class()().get_params()
         is_large = len(table.labels) > _most_rows_of_gp() and settings.keys() <= known.keys()
         model = "spectral" if is_large else "gp"
-    if settings.get("noise", "contaminated") != "contaminated":
+    if settings.get("noise", CONTAMINATED) not in WITH_ERRORS:
         raise UsageError(
-            f"--set noise={settings['noise']}: an audit of numbers is of noise=contaminated"
+            f"--set noise={settings['noise']}: an audit of numbers is of noise="
+            f"{' or noise='.join(WITH_ERRORS)}"
         )
-    return model, {"noise": "contaminated", **settings}
+    return model, {"noise": CONTAMINATED, **settings}
 
 
 _MOST_FAR = 3  # inputs that are told of

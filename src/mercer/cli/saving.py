@@ -34,6 +34,8 @@ from mercer.posterior.evaluation import (
     is_warning,
     standing,
 )
+from mercer.posterior.labels import Audit, TargetAudit
+from mercer.posterior.positive_laws import CONTAMINATED, WITH_ERRORS
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
@@ -198,12 +200,13 @@ def _audit(evaluation: AnyEvaluation, known: Mapping[str, Any], table: str) -> N
 
 
 def audit_steps(
-    words: Sequence[str], estimator: Any, *, model: str, n_rows: int
+    words: Sequence[str], estimator: Any, audit: Audit, *, model: str, n_rows: int
 ) -> tuple[NextStep, ...]:
     """Propose what to do with suspicious targets: look at labels, and learn in spite of them.
 
-    Where the diagnostics warn, to audit longer first. ``model`` is the name of the one that
-    audited, ``n_rows`` how many rows there are.
+    Where the diagnostics warn, to audit longer first; where what looks wrong may be a long tail, to
+    audit logarithms. ``model`` is the name of the one that audited, ``n_rows`` how many rows there
+    are.
     """
     known = _parsed(words)
     if known is None or known["data"] == "-":
@@ -211,9 +214,18 @@ def audit_steps(
     longer = _longer(words, known, estimator)
     first = () if longer is None else (longer,)
     table = [known["data"], "--target", known["target"]]
-    if model != "sphere":
-        given = ["--model", model, "--set", "noise=contaminated", *_table_options(known)]
-        command = ["mercer", "fit", *table, *given, "--out", _free_name(_MODEL)]
+    if isinstance(audit, TargetAudit):
+        noise = estimator.noise
+        if audit.is_skewed and noise == CONTAMINATED:
+            command = ["mercer", *_anew(words, "noise"), "--set", f"noise={WITH_ERRORS[1]}"]
+            first = (
+                _step("To audit the logarithms, of which a long tail is no error", command),
+                *first,
+            )
+        is_named = any(each.startswith("noise=") for each in known["settings"])
+        own = ["--model", model, *([] if is_named else ["--set", f"noise={noise}"])]
+        out = ["--out", _free_name(_MODEL)]
+        command = ["mercer", "fit", *table, *own, *_table_options(known), *out]
         return (*first, _step("For predictions in spite of the values that are wrong", command))
     from mercer.sphere.fitting import LARGEST_WHOLE
 

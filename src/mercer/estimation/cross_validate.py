@@ -25,6 +25,7 @@ from mercer.estimation.splits import fit_groups, holdout
 from mercer.estimation.tasks import CLASSIFICATION, TASKS, Task
 from mercer.estimation.workers import Job, Outcome, run_jobs
 from mercer.posterior.evaluation import AnyScores, HeldOut, joined
+from mercer.posterior.positive_laws import WITH_ERRORS
 from mercer.posterior.scores import find_metric
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def contender_of(
         }
         if params.get("rank") is not None:
             changes.pop("nugget", None)  # finite features have none
-        if params.get("noise") == "contaminated":
+        if params.get("noise") in WITH_ERRORS:
             changes.pop("inference", None)  # which targets are wrong is drawn
         is_quicker = any(params[key] != value for key, value in changes.items())
         if not is_quicker and limit is None:

@@ -15,7 +15,13 @@ from mercer.errors import DataError, UsageError
 from mercer.estimation.base import KernelEstimator, by_partition
 from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.run import check_count
-from mercer.posterior.positive_laws import LOGNORMAL, LogNormalMixture, exp_within
+from mercer.posterior.positive_laws import (
+    NOT_POSITIVE,
+    OF_LOGARITHMS,
+    WITH_ERRORS,
+    LogNormalMixture,
+    exp_within,
+)
 from mercer.posterior.predictive import check_level
 from mercer.random import entropy_of
 
@@ -133,12 +139,12 @@ class JudgedNumbers:
     """
 
     noise: str
-    target_centre_: float  # with lognormal noise, of its logarithm, as the scale
+    target_centre_: float  # where noise is a factor, of its logarithm, as the scale
     target_scale_: float
 
     @property
     def _is_log(self) -> bool:
-        return self.noise == LOGNORMAL
+        return self.noise in OF_LOGARITHMS
 
     def _in_units(self, f: Array) -> Array:
         """Values of the function in units of the target; medians where its noise is a factor."""
@@ -162,7 +168,7 @@ class JudgedNumbers:
 
     @property
     def _is_contaminated(self) -> bool:
-        return self.noise == "contaminated"
+        return self.noise in WITH_ERRORS
 
     def target_errors(
         self: Any, X: ArrayLike, y: ArrayLike
@@ -196,16 +202,26 @@ class JudgedNumbers:
         given = np.asarray(y, dtype=np.float64)
         if given.shape != (len(Z),) or not np.isfinite(given).all():
             raise DataError(f"y must hold {len(Z)} finite numbers, one for a row of X")
-        scale, centre = self.target_scale_, self.target_centre_
-        laws = self._laws_of(Z, np.clip((given - centre) / scale, -FARTHEST, FARTHEST))
-        return laws.wrong, laws.mean * scale + centre, laws.std * scale
+        if self._is_log and not (given > 0.0).all():
+            raise DataError(f"a target is {given.min():g}, and {NOT_POSITIVE}")
+        z = (np.log(given) if self._is_log else given) - self.target_centre_
+        laws = self._laws_of(Z, np.clip(z / self.target_scale_, -FARTHEST, FARTHEST))
+        return laws.wrong, *self._expected_targets(laws)
+
+    def _expected_targets(self, laws: TargetLaws) -> tuple[Array, Array]:
+        """Mean and standard deviation of right targets, in their units."""
+        mean = laws.mean * self.target_scale_ + self.target_centre_
+        std = laws.std * self.target_scale_
+        if not self._is_log:
+            return mean, std
+        expected = exp_within(mean + 0.5 * np.square(std))
+        return expected, expected * np.sqrt(np.expm1(np.square(std)))
 
     def _set_errors(self: Any, y: NDArray[np.float64], laws: TargetLaws, names: RowNames) -> None:
         self.recorded_, self._laws = y, laws
         self.row_names_ = names
         self.target_error_proba_ = laws.wrong
-        self.expected_target_ = laws.mean * self.target_scale_ + self.target_centre_
-        self.expected_target_std_ = laws.std * self.target_scale_
+        self.expected_target_, self.expected_target_std_ = self._expected_targets(laws)
         self.contamination_rate_ = float(np.exp(self.posterior_.flat("log_rate")).mean())
 
     def _put_errors(self: Any, parts: ModelParts) -> None:

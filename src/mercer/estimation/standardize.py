@@ -296,7 +296,8 @@ def scale_target(
     With ``is_log`` all this is of the logarithm of targets above 0.
     """
     if is_log:
-        return replace(scale_target(np.log(y), n_others=n_others), is_log=True)
+        how: dict[str, Any] = {"is_robust": is_robust, "farthest": farthest}
+        return replace(scale_target(np.log(y), n_others=n_others, **how), is_log=True)
     if y.ndim > 1:
         each = [scale_target(column, n_others=n_others) for column in y.T]
         of_each: Any = np.array([(one.centre, one.scale) for one in each])

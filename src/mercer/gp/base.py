@@ -206,7 +206,7 @@ def restore_evidence(parts: ModelParts) -> tuple[float, float] | None:
 
 
 def restore(
-    parts: ModelParts,
+    parts: ModelParts, *, is_contaminated: bool
 ) -> tuple[
     Common, Array, Array, NoiseOfRows | None, tuple[KernelFit, ...], TargetScale, float
 ]:  # fmt: skip
@@ -221,7 +221,6 @@ def restore(
     TARGET.check(parts.fields, "fields", {})
     centre, scale = parts.fields["target_centre"], parts.fields["target_scale"]
     noise = _restore_noise(parts.arrays, len(X))
-    is_contaminated = parts.params.get("noise") == "contaminated"
     intercept = float(parts.fields.get("intercept_variance", 0.0))
     require(0.0 <= intercept <= 1.0, "variance of the intercept")
     for fit in fits:
@@ -379,11 +378,15 @@ class GPEstimator(KernelEstimator):
     max_seconds: float | None = None
     integration: str = field(default="laplace", init=False)  # an argument of the classifier
     n_inducing: int | str | None = field(default=None, init=False)  # of the regressor
-    noise: str = field(default="normal", init=False)  # likewise
     _of_paper: ClassVar[dict[str, Any]] = {
         "kernel": "rbf", "inference": "hmc", "prior": "paper", "n_leapfrog": 20, "step_size": 0.1,
         "standardize": "std", "n_draws": 133, "n_warmup": 67, "n_chains": 1,
     }  # fmt: skip
+
+    @property
+    def _is_contaminated(self) -> bool:
+        """Whether some targets are wrong: of numbers with such noise."""
+        return False
 
     @property
     def _checkpoint(self) -> Any:
@@ -421,7 +424,7 @@ class GPEstimator(KernelEstimator):
             If `max_rows` is neither "auto" nor a number from 10 to 5000.
         """
         given: object = self.max_rows
-        if given == "auto" and self.noise == "contaminated":
+        if given == "auto" and self._is_contaminated:
             return _LEARNING
         if given == "auto":
             most = MOST_ROWS if self.inference == "map" else _MOST_SAMPLED
@@ -462,10 +465,8 @@ class GPEstimator(KernelEstimator):
             is_auto = self.n_inducing == "auto"
             wanted = max(_INDUCING, limit) if is_auto else int(self.n_inducing)
             inducing = choose_inducing(n, rows, wanted, stream(entropy, "rows", 3))
-        is_contaminated = self.noise == "contaminated"
-        note = _note_of_choice(
-            n, limit, inducing, is_classes=is_classes, is_contaminated=is_contaminated
-        )
+        with_errors = self._is_contaminated
+        note = _note_of_choice(n, limit, inducing, is_classes=is_classes, with_errors=with_errors)
         return rows, inducing, (note,)
 
     @property
@@ -654,7 +655,7 @@ def _note_of_choice(
     inducing: NDArray[np.int64] | None,
     *,
     is_classes: bool,
-    is_contaminated: bool,
+    with_errors: bool,
 ) -> str:
     """Say that rows were chosen, what takes more of them, and which models take all."""
     how = "class" if is_classes else "the target"
@@ -670,7 +671,7 @@ def _note_of_choice(
         "take all rows, and so does KernelGibbsClassifier (sphere), above 5000 rows with rank=512"
         if is_classes
         else 'BaNKRegressor(noise="contaminated") (spectral on the command line) takes all rows'
-        if is_contaminated
+        if with_errors
         else 'n_inducing="auto" lets all rows count; BaNKRegressor and SequentialKernelRegressor '
         "(spectral and basis on the command line) take all rows"
     )

@@ -59,7 +59,12 @@ from mercer.gp.laplace import compile_loops
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import FARTHEST, shares_of
 from mercer.posterior.labels import TargetLaws
-from mercer.posterior.positive_laws import LOGNORMAL, NOT_POSITIVE, LogNormalMixture
+from mercer.posterior.positive_laws import (
+    LOGNORMAL,
+    NOT_POSITIVE,
+    WITH_ERRORS,
+    LogNormalMixture,
+)
 from mercer.posterior.predictive import StudentMixture
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
@@ -285,7 +290,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Standard deviation of the noise in units of the target, where it is known; an array has
         that of each row of ``fit``. New targets then have the noise of the rows on average (root
         mean square); `latent` is without it.
-    noise : {"normal", "lognormal", "contaminated"}, default="normal"
+    noise : {"normal", "lognormal", "contaminated", "contaminated_lognormal"}, default="normal"
         "lognormal": targets are above 0, such as prices and durations, and noise is a factor: the
         function is their logarithm, with normal noise, whose standard deviation ``noise_std`` and
         ``noise_std_`` then are. ``predict`` gives the mean, and intervals stay above 0; `latent` is
@@ -296,7 +301,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         targets, with their tails. Chains, whatever ``inference`` is; one kernel, where "auto" that
         of most weight for the rows that look right; not with ``n_inducing``, weights of rows, or
         "map". Where more than a fifth of the targets are one value, such as 0, the noise is at
-        least half of what it is if none is wrong.
+        least half of what it is if none is wrong. "contaminated_lognormal": the same of the
+        logarithm of targets above 0, where a long tail of right ones looks like errors.
     prior : {"wide", "paper"} or mapping, default="wide"
         Of the log parameters, on standardised inputs and targets. "wide": log variance ~
         N(1, 3^2), log weights as for `GPClassifier`, log variance of the noise ~ N(-3, 3^2).
@@ -586,7 +592,9 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         return {**parts.params, **given}
 
     def _restore(self, parts: ModelParts) -> None:
-        common, X, y, noise, fits, target, intercept = restore(parts)
+        common, X, y, noise, fits, target, intercept = restore(
+            parts, is_contaminated=self._is_contaminated
+        )
         target = replace(target, is_log=self._is_log)
         common.put_into(self)
         evidence, induced = restore_evidence(parts), None
@@ -598,12 +606,12 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             self._restore_errors(parts)
 
     def _check_arguments(self) -> None:
-        check_choice("noise", self.noise, ("normal", LOGNORMAL, "contaminated"))
+        check_choice("noise", self.noise, ("normal", LOGNORMAL, *WITH_ERRORS))
         if self._is_contaminated:
-            check_choice('inference (with noise="contaminated")', self.inference, _SAMPLED)
+            check_choice(f"inference (with noise={self.noise!r})", self.inference, _SAMPLED)
             if self.n_inducing is not None or np.ndim(self.noise_std) > 0:
                 raise UsageError(
-                    'noise="contaminated" goes without n_inducing, and noise_std is one number'
+                    f"noise={self.noise!r} goes without n_inducing, and noise_std is one number"
                 )
         if np.ndim(self.noise_std) > 0:
             given = np.asarray(self.noise_std)
@@ -630,7 +638,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         is_known = np.ndim(self.noise_std) > 0
         if self._is_contaminated:  # one of two equal rows may be wrong
             if sample_weight is not None:
-                raise UsageError('noise="contaminated" takes no sample_weight')
+                raise UsageError(f"noise={self.noise!r} takes no sample_weight")
             return X, y, None
         if is_known:
             given = np.asarray(self.noise_std, dtype=np.float64)

@@ -146,17 +146,27 @@ class TargetAudit(Audit):
             "std": float(self.expected_std[i]),
         }
 
+    @property
+    def _share_above(self) -> float | None:
+        """How much of what looks wrong is above what is expected; None where both sides are."""
+        n_wrong = float(self.p_wrong.sum())
+        above = float(self.p_wrong @ (self.recorded > self.expected)) / max(n_wrong, 1e-300)
+        is_one_side = max(above, 1.0 - above) > _ON_ONE_SIDE
+        return above if n_wrong >= _FEWEST_ON_A_SIDE and is_one_side else None
+
+    @property
+    def is_skewed(self) -> bool:
+        """Whether values are above 0, and what looks wrong lies above what is expected."""
+        return (self._share_above or 0.0) > 0.5 and float(self.recorded.min()) > 0.0
+
     def caution(self) -> str:
         """Of errors on one side that noise may have a long tail there; of many, that it varies."""
-        n_wrong, share = float(self.p_wrong.sum()), float(self.p_wrong.mean())
-        above = float(self.p_wrong @ (self.recorded > self.expected)) / max(n_wrong, 1e-300)
-        one_side = max(above, 1.0 - above)
-        if n_wrong >= _FEWEST_ON_A_SIDE and one_side > _ON_ONE_SIDE:
-            is_positive = above > 0.5 and float(self.recorded.min()) > 0.0
+        above, share = self._share_above, float(self.p_wrong.mean())
+        if above is not None:
             return (
-                f"{100 * one_side:.0f} % of what looks wrong lies "
+                f"{100 * max(above, 1.0 - above):.0f} % of what looks wrong lies "
                 f"{'above' if above > 0.5 else 'below'} what is expected: noise with a long tail "
-                "looks like that, too" + "; an audit of the logarithms would tell" * is_positive
+                "looks like that, too" + "; an audit of the logarithms would tell" * self.is_skewed
             )
         if share > _MANY:
             return (

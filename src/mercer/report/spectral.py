@@ -11,6 +11,7 @@ from mercer import plot
 from mercer.data.files import listing
 from mercer.posterior.draws import Table
 from mercer.posterior.labels import Audit
+from mercer.posterior.positive_laws import OF_LOGARITHMS, WITH_ERRORS
 from mercer.report.audit import errors_words, wrong_values
 from mercer.report.section import (
     HOLDS_SUMMARIES,
@@ -161,8 +162,11 @@ def _output_words(estimator: Any) -> str:
 
 _AROUND: Final = "The model is an unknown function of the inputs, {}, and noise around it."
 _FIRST_WORDS: Final = {
-    "lognormal": "Targets are above 0, and their logarithm is an unknown function of the inputs, "
-    "{}, and noise around it.",
+    **dict.fromkeys(
+        OF_LOGARITHMS,
+        "Targets are above 0, and their logarithm is an unknown function of the inputs, {}, and "
+        "noise around it.",
+    ),
     COUNTS: "Targets are counts, and the logarithm of their mean is an unknown function of the "
     "inputs, {}.",
 }
@@ -199,7 +203,7 @@ def _tail_words(estimator: Any) -> str:
 
 def _held_words(estimator: Any) -> str:
     held = "no training row"
-    if estimator.noise == "contaminated":
+    if estimator.noise in WITH_ERRORS:
         held = "the targets of the training rows, and nothing else of them"
     return f"A saved model file contains {held}. {HOLDS_SUMMARIES}"
 

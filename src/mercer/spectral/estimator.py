@@ -170,25 +170,27 @@ class BaNKRegressor(FunctionRegressor):
         the paper.
     ridge_precision : float or "learn", default="learn"
         Prior precision of the coefficients relative to that of the noise.
-    noise : {"normal", "lognormal", "contaminated", "student_t", "heteroscedastic", \
-            "negative_binomial"}, default="normal"
+    noise : {"normal", "lognormal", "contaminated", "contaminated_lognormal", "student_t", \
+            "heteroscedastic", "negative_binomial"}, default="normal"
         "lognormal": targets are above 0, such as prices and durations, and noise is a factor: the
         function is their logarithm, with normal noise. ``predict`` gives the mean, and intervals
         stay above 0.
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
         drawn along. The function is then learned in spite of them, and predictions are of right
-        targets, with their tails. Of this and the next: where more than a fifth of the targets are
-        one value, such as 0, what the others say of the noise at first counts as a quarter of the
-        rows. "student_t": the noise has Student's t law, its degrees of freedom drawn along, above
-        2; predictions are of targets with such noise. Sweeps take a third more time with either
-        (with few frequencies up to twice as much), and of more rows than ``kernel_rows`` so many
-        teach the coefficients, too. "heteroscedastic": normal noise whose variance depends on the
-        inputs, its logarithm a function of some Fourier features, drawn along, and beyond the rows
-        within what it is among them. It costs four more passes a sweep, cheap ones.
-        "negative_binomial": targets are counts, 0, 1, 2, ..., up to 1e12; the function is the
-        logarithm of their mean, and their variance mean + mean^2 / r, the dispersion r drawn along.
-        ``predict`` gives the mean, intervals are whole numbers, densities probabilities.
+        targets, with their tails. "contaminated_lognormal": the same of the logarithm of targets
+        above 0, where a long tail of right ones looks like errors. Of these and the next: where
+        more than a fifth of the targets are one value, such as 0, what the others say of the noise
+        at first counts as a quarter of the rows. "student_t": the noise has Student's t law, its
+        degrees of freedom drawn along, above 2; predictions are of targets with such noise. Sweeps
+        take a third more time with either (with few frequencies up to twice as much), and of more
+        rows than ``kernel_rows`` so many teach the coefficients, too. "heteroscedastic": normal
+        noise whose variance depends on the inputs, its logarithm a function of some Fourier
+        features, drawn along, and beyond the rows within what it is among them. It costs four more
+        passes a sweep, cheap ones. "negative_binomial": targets are counts, 0, 1, 2, ..., up to
+        1e12; the function is the logarithm of their mean, and their variance mean + mean^2 / r, the
+        dispersion r drawn along. ``predict`` gives the mean, intervals are whole numbers, densities
+        probabilities.
     linear_part : bool, default=True
         Whether the mean has an intercept and a linear part beside the features.
     kernel_rows : int or None, default=50_000

@@ -25,7 +25,7 @@ from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
-from mercer.posterior.positive_laws import LOGNORMAL, NOT_POSITIVE
+from mercer.posterior.positive_laws import NOT_POSITIVE, OF_LOGARITHMS, WITH_ERRORS
 from mercer.random import stream
 from mercer.sampling.driver import (
     Labels,
@@ -518,7 +518,7 @@ def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
     settings = model._settings(table.n_rows)
     options = run_options(model, table.digest(), started)
     is_normal = settings.noise_law is None
-    if settings.noise == LOGNORMAL:
+    if settings.noise in OF_LOGARITHMS:
         right_targets(table, lambda y: y > 0.0, NOT_POSITIVE)
     target, shared = learn_spectrum(
         model,
@@ -529,9 +529,9 @@ def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
         learn_target=functools.partial(
             scale_target,
             is_robust=settings.has_far_errors,
-            farthest=FARTHEST if settings.noise == "contaminated" else math.inf,
+            farthest=FARTHEST if settings.noise in WITH_ERRORS else math.inf,
             n_others=max(table.n_rows - (model.kernel_rows or _ROWS_OF_SCALES), 0),
-            is_log=settings.noise == LOGNORMAL,
+            is_log=settings.noise in OF_LOGARITHMS,
         ),
         sample_rows=fit_spectral,
         functions_of=function_draws,
@@ -544,7 +544,7 @@ def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
     noise = shared["functions"].mean_noise_std
     if (unlike := np.max(noise) / np.min(noise)) > _UNLIKE:
         shared["notes"] = (*shared["notes"], _APART.format(unlike))
-    if settings.noise == "contaminated":
+    if settings.noise in WITH_ERRORS:
         rows = table.rows(shared["standardizer"], target, settings.linear_part)
         where, laws = _judged(rows, model.kernel_rows, shared, options)
         judged = table.targets(where), laws, where

@@ -52,7 +52,7 @@ from mercer.likelihoods.label_noise import (
     rate_of,
 )
 from mercer.numerics.cholesky import factorise
-from mercer.posterior.positive_laws import LOGNORMAL
+from mercer.posterior.positive_laws import LOGNORMAL, WITH_ERRORS
 from mercer.sampling.metropolis import slice_step
 from mercer.spectral.loops import read_factor, select_lower, tridiagonal_evidence
 
@@ -662,7 +662,7 @@ COUNTS = "negative_binomial"  # targets are counts: `mercer.spectral.class_model
 NOISES: Mapping[str, ScaleMixture | None] = {
     "normal": None,
     LOGNORMAL: None,
-    "contaminated": ContaminatedNoise(),
+    **dict.fromkeys(WITH_ERRORS, ContaminatedNoise()),
     "student_t": StudentNoise(),
     "heteroscedastic": HeteroscedasticNoise(),
     COUNTS: None,

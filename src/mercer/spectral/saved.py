@@ -21,7 +21,7 @@ from mercer.estimation.model_file import (
     restore_common,
 )
 from mercer.likelihoods.label_noise import N_KINDS
-from mercer.posterior.positive_laws import LOGNORMAL
+from mercer.posterior.positive_laws import LOGNORMAL, WITH_ERRORS
 from mercer.posterior.schema import TARGET, Array, Fields, ListOf, Sizes, Text, Whole, check_arrays
 from mercer.spectral.class_fitting import MOST_CLASSES, ClassDraws, ClassResult, class_draws
 from mercer.spectral.fitting import Result
@@ -50,14 +50,15 @@ _SPECTRA = {
 }
 _NOISE_STD = {"draws/noise_std": Array(_DRAW, least=0.0, is_open=True)}
 _LEAST_DISPERSION = 1e-30
+_OF_ERRORS = {
+    "draws/log_likelihood": Array(_DRAW),
+    "draws/log_rate": Array(_DRAW, most=0.0),
+    "draws/log_shares": Array((*_DRAW, N_KINDS), most=0.0, is_optional=True),
+}
 _OF_NOISE = {
     "normal": {"draws/log_evidence": Array(_DRAW)},
     LOGNORMAL: {"draws/log_evidence": Array(_DRAW)},
-    "contaminated": {
-        "draws/log_likelihood": Array(_DRAW),
-        "draws/log_rate": Array(_DRAW, most=0.0),
-        "draws/log_shares": Array((*_DRAW, N_KINDS), most=0.0, is_optional=True),
-    },
+    **dict.fromkeys(WITH_ERRORS, _OF_ERRORS),
     "student_t": {
         "draws/log_likelihood": Array(_DRAW),
         "draws/noise_df": Array(_DRAW, least=2.0, is_open=True),

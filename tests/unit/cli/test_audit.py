@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -286,6 +287,26 @@ def test_wrong_numbers_are_listed_with_what_is_expected(run, tmp_path: Path) -> 
     told = json.loads(said)
     assert 0.0 < told["noise_rate"]["lower"] < told["noise_rate"]["mean"] < 0.3
     assert told["rows"][0]["value"] == float(found[0]["value"])
+
+
+def test_where_errors_look_like_a_long_tail_logarithms_are_proposed(run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    size = rng.uniform(0.0, 3.0, 90)
+    price = np.exp(1.0 + size + 1.2 * rng.standard_normal(90))
+    path = tmp_path / "p.csv"
+    lines = zip(size, price, strict=True)
+    path.write_text("size,price\n" + "".join(f"{a:.4f},{b:.4f}\n" for a, b in lines))
+    words = ["audit", path, "--target", "price", "--set", "n_draws=40", "--set", "n_warmup=20"]
+    words += ["--set", "n_chains=2", "--set", "kernel=rbf"]
+    code, said, err = run(*words)
+    assert code == 0, err
+    assert "an audit of the logarithms would tell" in said
+    proposed = next(line for line in said.splitlines() if "noise=contaminated_lognormal" in line)
+    code, said, err = run(*shlex.split(proposed.partition("mercer ")[2]))
+    assert code == 0, err
+    assert "logarithms" not in said
+    assert "mercer fit" in said
+    assert "--set noise=contaminated_lognormal" in said
 
 
 @pytest.mark.slow  # a thousand rows
