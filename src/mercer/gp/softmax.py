@@ -64,9 +64,9 @@ Array = NDArray[np.float64]
 #
 # **Deviations.** As in `mercer.gp.laplace`: every mode is sought from f = 0 by direct solves, so
 # that the evidence is a function of the Gram matrices alone. Of one Gram matrix that all classes
-# share, of up to 512 rows, (I + K W) is instead solved by conjugate gradients in the metric of K,
-# one product of K with all classes a step, in single precision, as residuals are in double: the
-# mode is within 1e-7, or found as above.
+# share, of up to 512 rows, of many classes more, (I + K W) is instead solved by conjugate gradients
+# in the metric of K, one product of K with all classes a step, in single precision, as residuals
+# are in double: the mode is within 1e-7, or found as above.
 #
 # **Cost.** For each set of factors C + 1 Cholesky factors and C inverses, three to five sets (ten
 # at a signal variance of e^12), or one after conjugate gradients; then C triangular and C symmetric
@@ -76,9 +76,9 @@ Array = NDArray[np.float64]
 # an error of the order of the square. A step below the second, with these, ends within rounding.
 _LAST_FACTORS, POLISHED = 1e-8, 1e-7
 _NEAR = 1e-4  # in place of the first, in logits, where only the evidence is wanted
-# Where classes share a Gram matrix that a cache holds, some products with it cost less than C
-# factors: up to so many rows, at most as many products as rows, or so many.
-_MOST_CACHED, _PRODUCTS = 512, 100
+# Where classes share a Gram matrix, some products with it cost less than C factors: up to so many
+# rows, of four classes and more so many a class; at most as many products as rows, or so many.
+_FEW_ROWS, _MANY_CLASSES, _ROWS_A_CLASS, _PRODUCTS = 512, 4, 256, 100
 _FARTHEST = 30.0  # logits of a start: beyond, its weights would vanish
 _MAX_STEPS, _MEMORY, _MAX_FACTORS = 16, 5, 60
 _STATIONARY = 1e-6  # the largest |Y/t - pi - a/t| of a mode, in units of the latent values
@@ -190,13 +190,14 @@ def _mode_of_several(
     K: Array, Y: Array, scratch: Array, near: Array | None, last_step: float, tolerance: float
 ) -> tuple[Array, Array, Curvature]:
     """As `find_mode`; of one small Gram matrix without factors but those at the mode."""
-    totals = Y.sum(axis=0)
+    totals, (n_classes, n) = Y.sum(axis=0), Y.shape
 
     def factors_at(f: Array) -> Curvature:
         return curvature(K, class_probabilities(f), scratch, totals)
 
-    if len(K) == 1 and Y.shape[1] <= _MOST_CACHED:
-        a, f, most = np.empty_like(Y), np.empty_like(Y), max(_PRODUCTS, Y.shape[1])
+    most_rows = n_classes * _ROWS_A_CLASS if n_classes >= _MANY_CLASSES else _FEW_ROWS
+    if len(K) == 1 and n <= most_rows:
+        a, f, most = np.empty_like(Y), np.empty_like(Y), max(_PRODUCTS, n)
         start = np.zeros_like(Y) if near is None else np.clip(near, -_FARTHEST, _FARTHEST)
         if climb_without_factors(K[0], Y, totals, start, a, f, last_step, most):
             return a, f, factors_at(f)
