@@ -123,6 +123,9 @@ class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type:
         return self._law(self._standardized(X))
 
 
+_LARGEST_SQUARE = 340.0  # of the standard deviation of a logarithm: what follows is a number
+
+
 class JudgedNumbers:
     """Mixin of regressors by draws: the units of targets, and which of these may be wrong.
 
@@ -214,8 +217,9 @@ class JudgedNumbers:
         std = laws.std * self.target_scale_
         if not self._is_log:
             return mean, std
-        expected = exp_within(mean + 0.5 * np.square(std))
-        return expected, expected * np.sqrt(np.expm1(np.square(std)))
+        square = np.minimum(np.square(std), _LARGEST_SQUARE)
+        expected = exp_within(mean + 0.5 * square)
+        return expected, expected * np.sqrt(np.expm1(square))
 
     def _set_errors(self: Any, y: NDArray[np.float64], laws: TargetLaws, names: RowNames) -> None:
         self.recorded_, self._laws = y, laws

@@ -437,7 +437,8 @@ class GPClassifier(LabelPredictions, GPEstimator):
         sample_weight : array of shape (n,), optional
             How often each row counts: the power of its likelihood. A row of weight 2 is the row
             twice, one of weight 0 is left out. Rows that are alike cost as much as one, with
-            weights or without.
+            weights or without. Where kernels are compared, weights that are no whole numbers count
+            in what is learned, and not in the scores of rows held out.
         """
         started = time.monotonic()
         self._check_arguments()
