@@ -397,7 +397,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     if options.scoring is None:
         model, settings = _auditor(table, options.model, settings)
     model = _able_to_do(options, table, model)
-    entry = choose_model(model, table.task.name, len(table.classes), n_rows)
+    entry = choose_model(model, table.task.name, len(table.classes), table.n_costly)
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
     common = {**always(options.seed, options.table.missing), "n_jobs": n_jobs}
@@ -412,7 +412,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     if table.targets:
         words = f"{', '.join(table.targets)}: one kernel, a function and noise each"
         session.say("targets", words)
-    _warn_of_size(entry, estimator, n_rows, session)
+    _warn_of_size(entry, estimator, table.n_costly if entry.name == "gp" else n_rows, session)
     _warn_of_hours(entry, estimator, n_rows, len(table.classes or ()), session)
     entry.compile_loops(functools.partial(session.note, ""))
     split = UNSCORED
@@ -532,6 +532,8 @@ def _describe_model(
             why = "auto: the one that learns several targets"
         elif entry is not first:
             why = f"auto: above {first.most_rows(n_classes)} rows {first.name} takes too long"
+        elif len(table.labels) > first.most_rows(n_classes):
+            why = f"auto: {table.n_costly} of {len(table.labels)} rows differ in their inputs"
     session.say("model", f"{entry.name}, {summary} ({why})")
 
 

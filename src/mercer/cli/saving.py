@@ -218,10 +218,8 @@ def audit_steps(
         noise = estimator.noise
         if audit.is_skewed and noise == CONTAMINATED:
             command = ["mercer", *_anew(words, "noise"), "--set", f"noise={WITH_ERRORS[1]}"]
-            first = (
-                _step("To audit the logarithms, of which a long tail is no error", command),
-                *first,
-            )
+            why = "To audit the logarithms, of which a long tail is no error"
+            first = (_step(why, command), *first)
         is_named = any(each.startswith("noise=") for each in known["settings"])
         own = ["--model", model, *([] if is_named else ["--set", f"noise={noise}"])]
         out = ["--out", _free_name(_MODEL)]

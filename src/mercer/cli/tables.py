@@ -49,6 +49,7 @@ from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
 from mercer.estimation.splits import folds, forward_folds, holdout, latest, number_groups
 from mercer.estimation.tasks import TASKS, Task
+from mercer.kernels.columns import distinct_rows
 from mercer.posterior.evaluation import FEW_ROWS, digits
 from mercer.random import stream
 
@@ -76,6 +77,11 @@ class TrainingTable:
     written: tuple[CellFormat | None, ...] = ()  # how the numbers of each of these stand in it
     times: NDArray[np.float64] | None = None  # (n,), where rows are scored forward in time
     time: str | None = None  # the column that these are from
+
+    @functools.cached_property
+    def n_costly(self) -> int:
+        """How many rows there are, of classes those alike in their inputs once: gp fits them so."""
+        return len(distinct_rows(self.X)[0]) if self.classes else len(self.labels)
 
     def output(self, k: int) -> TrainingTable:
         """Return the table of one of several targets."""

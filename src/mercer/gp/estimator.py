@@ -291,10 +291,7 @@ class ClassRows:
         return ClassRows(self.X[rows], self.codes[rows], self.weights[rows])
 
     def distinct(self, n_classes: int) -> tuple[Array, Array]:
-        """Inputs that differ, (m, d), and y of `ClassTask`: rows that are alike are one.
-
-        For the likelihood of a row is a power of its probabilities.
-        """
+        """Inputs that differ, (m, d), and y of `ClassTask`: rows that are alike are one."""
         first, which = distinct_rows(self.X)
         if len(first) == len(self.X) and (self.weights == 1.0).all():
             return self.X, self.codes
@@ -454,8 +451,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         given = ClassRows(self.standardizer_.transform(X), codes, counts)
         n_classes = len(self.classes_)
         limit = self._limit_of_rows(n_classes, self._cost_of_rows(n_classes))
-        told = (given.X, codes) if weights is None else (given.X, codes, weights)
-        digest = digest_arrays(*told, *self._identity_of_inputs())
+        digest = digest_arrays(given.X, codes, counts, *self._identity_of_inputs())
         options = run_options(self, digest, started)
         if len(given.distinct(n_classes)[0]) <= limit:
             limit = len(given.X)

@@ -1,7 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Compiled loops of Laplace's approximation, two classes and several.
-
-Compiled loops of the Laplace approximation: arrays and scalars in and out.
+"""Compiled loops of Laplace's approximation, two classes and several: arrays in and out.
 
 ``U`` is the transpose of LAPACK's Fortran-ordered lower factor: the same memory, read row by row.
 Twins in NumPy: ``tests/twins``.
@@ -478,10 +476,8 @@ def evidence_adjoint(inverse, root_weights, a, q):
     mirror(inverse)
 
 
-# Compiled loops of Laplace's approximation for several classes: arrays and scalars in and out.
-#
-# Arrays over classes and rows are (C, n), C-ordered; ``U`` is the transpose of LAPACK's
-# Fortran-ordered factor M, as in `mercer.gp.loops`. Twins in NumPy: ``tests/twins``.
+# For several classes: arrays over classes and rows are (C, n), C-ordered; ``U`` is the transpose of
+# LAPACK's Fortran-ordered factor M.
 
 
 @compiled(nogil=True)

@@ -73,6 +73,19 @@ def test_above_1000_rows_auto_takes_another(run, tmp_path: Path) -> None:
     assert "auto: above 1000 rows gp takes too long" in said
 
 
+def test_of_classes_rows_that_are_alike_count_once(run, tmp_path: Path) -> None:
+    """Of numbers they do not: their targets differ."""
+    rng = np.random.default_rng(0)
+    cells = zip(*(rng.choice(list(each), 1200) for each in ("abc", "mf", "yn")), strict=True)
+    lines = [",".join(row) for row in cells]
+    table = tmp_path / "alike.csv"
+    table.write_text("deck,sex,survived\n" + "\n".join(lines) + "\n")
+    code, said, err = run("fit", table, "--target", "survived", "--test-size", "0.5", *TINY)
+    assert code == 0, err
+    assert "model     gp" in said
+    assert "auto: 6 of 1200 rows differ in their inputs" in said
+
+
 def test_d12_of_more_rows_than_it_is_for_some_are_chosen(run, tmp_path: Path) -> None:
     table = write_curve(tmp_path / "longer.csv", n=600)
     code, said, _ = run(
