@@ -165,6 +165,16 @@ def _means(
     return lines
 
 
+def _alike(metrics: dict[str, Any]) -> list[str]:
+    sizes = list(dict.fromkeys(row["n"] for row in metrics["rows"]))
+    heads = [f"{what}, {n} rows" for n in sizes for what in ("CPU seconds", "log score")]
+    found: dict[str, list[object]] = {}
+    for row in metrics["rows"]:
+        seconds = "" if row["method"] == "best" else row["seconds"]
+        found.setdefault(row["method"], []).extend([seconds, f"{row['log_score']:.4f}"])
+    return table(["method", *heads], [[name, *cells] for name, cells in found.items()])
+
+
 def _airfoil(metrics: dict[str, Any]) -> list[str]:
     names = {
         "as it is": "airfoil, smooth process",
@@ -276,15 +286,17 @@ def _audit(metrics: dict[str, Any]) -> list[str]:
 
 def _audit_numbers(metrics: dict[str, Any]) -> list[str]:
     methods = list(metrics["cells"][0]["average_precision"])
+    shares = [name for name in ("learned_share", "share_of_values") if name in metrics["cells"][0]]
+    heads = [name.replace("_", " ") for name in shares]
     lines = table(
-        ["data", "errors", *methods, "best rival less mercer", "learned share"],
+        ["data", "errors", *methods, "best rival less mercer", *heads],
         [
             [
                 cell["data"],
                 cell["kind"],
                 *(f"{cell['average_precision'][method]:.3f}" for method in methods),
                 _with_error(cell["below_best"], cell["below_best_standard_error"]),
-                f"{cell['learned_share']:.3f}",
+                *(f"{cell[name]:.3f}" for name in shares),
             ]
             for cell in metrics["cells"]
         ],
@@ -424,12 +436,14 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-many": ("sphere-many-v1", _many),
     "sphere-audit": ("sphere-audit-v2", _audit),
     "audit-numbers": ("audit-numbers-v1", _audit_numbers),
+    "audit-factors": ("audit-factors-v1", _audit_numbers),
     "review": ("review-v1", _review),
     "sphere-active": ("sphere-active-v1", _active),
     "coverage": ("coverage-v1", _coverage),
     "coverage-airfoil": ("coverage-v1", _airfoil),
     "bands": ("bands-v1", _means("functions", ("estimator",), ("function", "contributions"))),
     "bands-levels": ("bands-v1", _means("levels", ("estimator", "n_levels"), ("known", "new"))),
+    "gp-alike": ("gp-alike-v1", _alike),
     "gp-wide": ("gp-wide-v1", _means("rows", ("task", "kind", "n", "d"), _WIDE)),
     **GP_TABLES,
     **BASIS_TABLES,

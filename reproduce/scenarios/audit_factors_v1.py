@@ -39,7 +39,6 @@ from reproduce.scenarios.gp_kernels_v2 import table_of
 SEED = 0
 NEEDS_DATA = True
 NEEDS_PACKAGES = ("cleanlab",)
-HAS_NO_RECORD_YET = True
 
 DATA = {"factor": 0.3, "wide factor": 0.8, "boston": None, "concrete": None}
 VALUES = "mercer, of values"

@@ -25,7 +25,6 @@ from mercer import GPClassifier
 from reproduce.cells import measured
 
 SEED = 0
-HAS_NO_RECORD_YET = True
 N_ROWS, N_SEEDS, N_TEST = (300, 1000), 3, 2000
 LEVELS = (3, 2, 2)
 
