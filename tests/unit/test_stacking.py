@@ -616,6 +616,7 @@ def test_auto_leaves_out_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) ->
     members, notes = model._members(1200, codes, 0)
     assert list(members) == ["spectral", "basis", "boosting"]
     assert [note.split()[0] for note in notes] == ["gp", "sphere"]
+    assert "gp" in model._members(1200, codes, 0, 12)[0]
     assert list(model._members(300, codes[:300], 0)[0]) == [
         *("gp", "spectral", "sphere", "basis", "boosting"),
     ]

@@ -222,8 +222,8 @@ def audit_steps(
             first = (_step(why, command), *first)
         is_named = any(each.startswith("noise=") for each in known["settings"])
         own = ["--model", model, *([] if is_named else ["--set", f"noise={noise}"])]
-        out = ["--out", _free_name(_MODEL)]
-        command = ["mercer", "fit", *table, *own, *_table_options(known), *out]
+        own += [*_table_options(known), "--out", _free_name(_MODEL)]
+        command = ["mercer", "fit", *table, *own]
         return (*first, _step("For predictions in spite of the values that are wrong", command))
     from mercer.sphere.fitting import LARGEST_WHOLE
 

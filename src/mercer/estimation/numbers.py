@@ -123,9 +123,6 @@ class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type:
         return self._law(self._standardized(X))
 
 
-_LARGEST_SQUARE = 340.0  # of the standard deviation of a logarithm: what follows is a number
-
-
 class JudgedNumbers:
     """Mixin of regressors by draws: the units of targets, and which of these may be wrong.
 
@@ -217,7 +214,7 @@ class JudgedNumbers:
         std = laws.std * self.target_scale_
         if not self._is_log:
             return mean, std
-        square = np.minimum(np.square(std), _LARGEST_SQUARE)
+        square = np.minimum(np.square(std), 340.0)  # so that what follows is a number
         expected = exp_within(mean + 0.5 * square)
         return expected, expected * np.sqrt(np.expm1(square))
 

@@ -453,8 +453,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         limit = self._limit_of_rows(n_classes, self._cost_of_rows(n_classes))
         digest = digest_arrays(given.X, codes, counts, *self._identity_of_inputs())
         options = run_options(self, digest, started)
-        if len(given.distinct(n_classes)[0]) <= limit:
-            limit = len(given.X)
+        limit = len(X) if len(given.distinct(n_classes)[0]) <= limit else limit
         rows, _, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
         given = given.at(rows)
         task = self._task(*given.distinct(n_classes))

@@ -63,6 +63,7 @@ from mercer.estimation.run import check_common, check_count, fitting, nearest_hi
 from mercer.estimation.splits import folds, number_groups
 from mercer.estimation.standardize import fit_standardizer, scale_target
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, Task
+from mercer.kernels.columns import distinct_rows
 from mercer.models import ModelEntry
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Table
@@ -225,7 +226,8 @@ class _Stack(KernelEstimator):
         self.standardizer_ = fit_standardizer(X, "auto", self.feature_labels_)
         digest = digest_arrays(X, codes.astype(np.float64))
         options = run_options(self, digest, started)
-        members, notes = self._members(len(y), codes, options.entropy)
+        n_costly = len(distinct_rows(X)[0]) if self._task.is_stratified else None
+        members, notes = self._members(len(y), codes, options.entropy, n_costly)
         if options.run is not None and options.run.is_resumed:
             notes = (*notes, f"resumed from {options.run.path}")
         keys, known = self._keys(X), self._nearby
@@ -323,7 +325,7 @@ class _Stack(KernelEstimator):
         return pairs, f"weights: {found.note}" if found.note else ""
 
     def _members(
-        self, n: int, codes: NDArray[Any], entropy: int
+        self, n: int, codes: NDArray[Any], entropy: int, n_costly: int | None = None
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Make the members, unfitted, by name; and notes on those that take too long."""
         n_classes = len(np.unique(codes)) if self._task.is_stratified else 0
@@ -333,7 +335,7 @@ class _Stack(KernelEstimator):
             given = [*able, _BOOSTING]
             for name, entry in able.items():
                 most = min(entry.most_rows(n_classes), _MOST_ROWS.get(name, math.inf))
-                if n > most:
+                if (n_costly or n if name == "gp" else n) > most:  # it fits rows alike as one
                     given.remove(name)
                     notes.append(
                         f"{name} is left out: above {most:.0f} rows it takes too long; name it in "
