@@ -335,7 +335,7 @@ class _Stack(KernelEstimator):
             given = [*able, _BOOSTING]
             for name, entry in able.items():
                 most = min(entry.most_rows(n_classes), _MOST_ROWS.get(name, math.inf))
-                if (n_costly or n if name == "gp" else n) > most:  # it fits rows alike as one
+                if ((n_costly or n) if name == "gp" else n) > most:  # it fits rows alike as one
                     given.remove(name)
                     notes.append(
                         f"{name} is left out: above {most:.0f} rows it takes too long; name it in "
