@@ -397,7 +397,8 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     if options.scoring is None:
         model, settings = _auditor(table, options.model, settings)
     model = _able_to_do(options, table, model)
-    entry = choose_model(model, table.task.name, len(table.classes), table.n_costly)
+    n_counted = table.n_costly if model == "auto" else n_rows
+    entry = choose_model(model, table.task.name, len(table.classes), n_counted)
     n_jobs = options.jobs or cpu_count()
     checkpoint = options.checkpoint
     common = {**always(options.seed, options.table.missing), "n_jobs": n_jobs}

@@ -35,7 +35,7 @@ from mercer.posterior.evaluation import (
     standing,
 )
 from mercer.posterior.labels import Audit, TargetAudit
-from mercer.posterior.positive_laws import CONTAMINATED, WITH_ERRORS
+from mercer.posterior.positive_laws import CONTAMINATED, CONTAMINATED_LOGNORMAL
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
@@ -217,7 +217,7 @@ def audit_steps(
     if isinstance(audit, TargetAudit):
         noise = estimator.noise
         if audit.is_skewed and noise == CONTAMINATED:
-            command = ["mercer", *_anew(words, "noise"), "--set", f"noise={WITH_ERRORS[1]}"]
+            command = ["mercer", *_anew(words, "noise"), "--set", f"noise={CONTAMINATED_LOGNORMAL}"]
             why = "To audit the logarithms, of which a long tail is no error"
             first = (_step(why, command), *first)
         is_named = any(each.startswith("noise=") for each in known["settings"])

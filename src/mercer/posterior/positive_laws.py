@@ -27,10 +27,11 @@ Array = NDArray[np.float64]
 
 # The predictive law of targets above 0 whose noise is a factor: a mixture of log-normals.
 
-LOGNORMAL, CONTAMINATED = "lognormal", "contaminated"  # names of noise
+LOGNORMAL, CONTAMINATED = "lognormal", "contaminated"  # names of noise, and of both together
+CONTAMINATED_LOGNORMAL = "contaminated_lognormal"
 #: Of which the function is that of the logarithm, and of which some targets are wrong.
-OF_LOGARITHMS = (LOGNORMAL, f"{CONTAMINATED}_{LOGNORMAL}")
-WITH_ERRORS = (CONTAMINATED, OF_LOGARITHMS[1])
+OF_LOGARITHMS = (LOGNORMAL, CONTAMINATED_LOGNORMAL)
+WITH_ERRORS = (CONTAMINATED, CONTAMINATED_LOGNORMAL)
 NOT_POSITIVE = f"noise={LOGNORMAL!r} is for numbers above 0"
 _LARGEST_LOG = 340.0  # of a mean: its square, too, is a number
 
