@@ -99,6 +99,19 @@ def always(seed: int, missing: str = "error") -> dict[str, Any]:
     return {**common, "missing": missing} if missing == "posterior" else common
 
 
+_FEATURES = 512
+
+
+def features_of_many(entry: ModelEntry, settings: dict[str, Any], n: int) -> dict[str, Any]:
+    """Give a rank where the matrices of sphere would be too large and no setting says otherwise."""
+    from mercer.kernels.names import KERNELS
+    from mercer.sphere.fitting import LARGEST_WHOLE
+
+    has_matrices = settings.get("kernel", "rbf") in KERNELS.keys() - {"linear"}
+    is_large = entry.name == "sphere" and n > LARGEST_WHOLE
+    return {"rank": _FEATURES} if is_large and has_matrices else {}
+
+
 def make_estimator(
     estimator_class: Any,
     settings: dict[str, Any],
@@ -407,6 +420,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     if checkpoint is not None:
         common["checkpoint"] = str(checkpoint / "fit")
     able = able_models(table.task.name, len(table.classes))
+    common |= features_of_many(entry, settings, n_rows)
     estimator = make_estimator(entry.estimator_class(), settings, common, able)
     refuse_conflicts(table, estimator)
     _describe_model(options, entry, estimator, table, session)
@@ -518,6 +532,8 @@ def _describe_model(
         summary += ", hyperparameters at their maximum"
     elif inference is not None:
         summary += ", averaged over hyperparameters"
+    if (rank := estimator.get_params().get("rank")) is not None:
+        summary += f", {rank} features in place of its kernel"
     if options.model == "auto" and options.scoring is None:
         large = f" above {_most_rows_of_gp():g} rows" if entry.name == "spectral" else ""
         why = "the one that audits" + large

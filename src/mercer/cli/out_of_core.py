@@ -22,6 +22,7 @@ from mercer.cli.fitting import (
     Fitted,
     always,
     claim_folder,
+    features_of_many,
     identity_of,
     make_estimator,
     parse_settings,
@@ -398,7 +399,9 @@ def open_training(
         "checkpoint": options.checkpoint and options.checkpoint / "fit",
         "progress": False if is_quiet else "auto",
     }  # fmt: skip
-    estimator = make_estimator(entry.estimator_class(), parse_settings(options.settings), common)
+    settings = parse_settings(options.settings)
+    common |= features_of_many(entry, settings, rows.n_rows)
+    estimator = make_estimator(entry.estimator_class(), settings, common)
     if model == "sphere":
         estimator._refuse_many(rows.n_rows, n_classes)
     return StoredTraining(rows, entry, estimator, reason, options)

@@ -35,7 +35,7 @@ from mercer.posterior.evaluation import (
     standing,
 )
 from mercer.posterior.labels import Audit, TargetAudit
-from mercer.posterior.positive_laws import CONTAMINATED, CONTAMINATED_LOGNORMAL
+from mercer.posterior.positive_laws import CONTAMINATED_LOGNORMAL
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
@@ -216,7 +216,7 @@ def audit_steps(
     table = [known["data"], "--target", known["target"]]
     if isinstance(audit, TargetAudit):
         noise = estimator.noise
-        if audit.is_skewed and noise == CONTAMINATED:
+        if audit.is_skewed:
             command = ["mercer", *_anew(words, "noise"), "--set", f"noise={CONTAMINATED_LOGNORMAL}"]
             why = "To audit the logarithms, of which a long tail is no error"
             first = (_step(why, command), *first)

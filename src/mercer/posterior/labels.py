@@ -12,6 +12,7 @@ from scipy.special import entr
 
 from mercer.data.row_names import RowNames
 from mercer.errors import UsageError
+from mercer.posterior.positive_laws import CONTAMINATED_LOGNORMAL
 
 Array = NDArray[np.float64]
 
@@ -126,6 +127,7 @@ class TargetAudit(Audit):
 
     expected: Array  # (n,), its mean, in units of the target
     expected_std: Array  # (n,), its standard deviation, noise included
+    is_of_logarithms: bool = False  # whether the noise is a factor
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Value, probability, what is expected, its deviation, and whether it is listed."""
@@ -156,8 +158,9 @@ class TargetAudit(Audit):
 
     @property
     def is_skewed(self) -> bool:
-        """Whether values are above 0, and what looks wrong lies above what is expected."""
-        return (self._share_above or 0.0) > 0.5 and float(self.recorded.min()) > 0.0
+        """Whether an audit of the logarithms may find less wrong: above what is expected."""
+        is_above = (self._share_above or 0.0) > 0.5
+        return is_above and float(self.recorded.min()) > 0.0 and not self.is_of_logarithms
 
     def caution(self) -> str:
         """Of errors on one side that noise may have a long tail there; of many, that it varies."""
@@ -223,6 +226,7 @@ def audit_of(estimator: Any, *, fdr: float = 0.1, names: RowNames | None = None)
             estimator.expected_target_std_,
             fdr=fdr,
             names=known,
+            is_of_logarithms=estimator.noise == CONTAMINATED_LOGNORMAL,
         )
     given = estimator.label_proba_, estimator.recorded_, estimator.classes_
     return audit_labels(*given, fdr=fdr, names=known)
@@ -265,10 +269,16 @@ def audit_targets(
     *,
     fdr: float = 0.1,
     names: RowNames | None = None,
+    is_of_logarithms: bool = False,
 ) -> TargetAudit:
-    """Order the rows by the probability that their value is wrong; all arguments (n,)."""
+    """Order the rows by the probability that their value is wrong; all arrays are (n,)."""
     order, ranked = _ranked(p_wrong, recorded, fdr, names)
-    return TargetAudit(**ranked, expected=expected[order], expected_std=expected_std[order])
+    return TargetAudit(
+        **ranked,
+        expected=expected[order],
+        expected_std=expected_std[order],
+        is_of_logarithms=is_of_logarithms,
+    )
 
 
 def _ranked(

@@ -11,6 +11,7 @@ import pytest
 import mercer
 import mercer.data
 from mercer import BaNKClassifier, KernelGibbsClassifier
+from mercer.cli import fitting
 from mercer.sphere import screened
 
 N = 5200  # more than are read whole
@@ -107,6 +108,26 @@ def test_an_audit_lists_what_that_of_the_table_in_memory_lists(
     assert found[1].startswith("file,row,label,p_wrong")
     assert all("--engine disk" in line for line in proposed[1])
     assert len(proposed[1]) == len(proposed[0]) == 1
+
+
+@pytest.mark.parametrize("engine", [[], ["--engine", "disk"]])
+def test_more_rows_than_a_matrix_has_get_features(
+    run, numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: list[str]
+) -> None:
+    """512 of them, if no setting says otherwise; here fewer, to be quick."""
+    assert fitting._FEATURES == 512
+    monkeypatch.setattr(fitting, "_FEATURES", 7)
+    at = SET.index("rank=6")
+    without = [*SET[: at - 1], *SET[at + 1 :]]
+    for settings, rank in ((without, 7), (SET, 6), ([*without, "--set", "kernel=linear"], None)):
+        command = ["fit", numbers, "--target", "y", "--model", "sphere", "--test-size", "0.01"]
+        out = tmp_path / f"{rank}.mercer"
+        kept = command[:-2] if engine else command
+        code, said, err = run(*kept, *engine, *settings, "--out", out)
+        assert code == 0, err
+        assert mercer.load(out).rank == rank
+        if not engine:
+            assert (f"{rank} features in place of its kernel" in said) == (rank is not None)
 
 
 def test_a_run_that_ends_early_goes_on(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -105,3 +107,6 @@ def test_errors_on_one_side_and_many_errors_call_for_caution(
     assert bool(audit.caution()) == bool(words)
     wants_logarithms = n_wrong == n_above == 12 and lowest > 0.0
     assert ("logarithms" in audit.caution()) == wants_logarithms
+    of_them = replace(audit, is_of_logarithms=True)
+    assert "logarithms" not in of_them.caution()
+    assert bool(of_them.caution()) == bool(words)
