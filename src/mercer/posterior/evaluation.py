@@ -535,8 +535,8 @@ def log_score_words(evaluation: AnyEvaluation) -> str:
     word = compared(mine - theirs, best.log_score_gap_error, model.n_groups)
     return (
         f"In log score (nats a row) the model takes place {place} of {len(others) + 1}, "
-        f"{COMPARED[word]} {best.name}, the best baseline: {mine:.3f} beside {theirs:.3f}. "
-        f"{_gap_words(word, f'{abs(mine - theirs):.3f}', _fixed(best.log_score_gap_error), model)}"
+        f"{COMPARED[word]} {best.name}, the best baseline: {_nats(mine)} beside {_nats(theirs)}. "
+        f"{_gap_words(word, _nats(abs(mine - theirs)), _nats(best.log_score_gap_error), model)}"
     )
 
 
@@ -679,8 +679,14 @@ def points(share: float) -> str:
     return f"{value:.1f}" if value == 0.0 or abs(value) >= 0.1 else f"{value:.2g}"
 
 
-def _fixed(error: float | None) -> str:
-    return "" if error is None else f"{error:.3f}"
+_ROUNDING = 1e-12  # nats
+
+
+def _nats(value: float | None) -> str:
+    """Write nats with three decimals, and with three digits where decimals would all be 0."""
+    if value is None:
+        return ""
+    return f"{value:.3g}" if _ROUNDING < abs(value) < 0.001 else f"{value:.3f}"
 
 
 def _of_variance(share: float | None) -> str:

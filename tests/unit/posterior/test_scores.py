@@ -439,6 +439,11 @@ def test_log_scores_are_compared_on_the_same_rows() -> None:
     said = log_score_words(found)
     assert "ahead of b" in said
     assert "differ by 0.020 with a standard error of 0.000" in said
+    sure = [HeldClasses(y, np.column_stack([1 - c * p, c * p])) for c in (1e-5, 2e-5)]
+    results = [Result(n, n != "m", (held,), 1.0) for n, held in zip("mb", sure, strict=True)]
+    said = log_score_words(CLASSIFICATION.evaluate("a test", ("no", "yes"), results))
+    mine, theirs = float(np.mean(-np.log1p(-1e-5 * p))), float(np.mean(-np.log1p(-2e-5 * p)))
+    assert f"{mine:.3g} beside {theirs:.3g}. On the same rows" in said
 
 
 def test_an_evaluation_of_groups_says_how_many_and_widens_its_errors() -> None:
