@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import shlex
 import time
 import warnings
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,7 @@ from mercer.cli.tables import (
 )
 from mercer.cli.terminal import Session, spoken
 from mercer.data.files import nearest, printable, quoted
+from mercer.data.frame import LEAK, LEAST_LEAKING, strength_alone
 from mercer.errors import (
     DataError,
     MercerError,
@@ -518,9 +520,27 @@ def describe_table(table: TrainingTable, session: Session) -> None:
         more = f"; {n_more} more such column{'s' * (n_more > 1)}" if n_more > 0 else ""
         said = "; ".join(far[:_MOST_FAR]) + more
         session.say("far off", f"{said}: where it is no slip, models know little of such rows")
+    for words in _leak_words(table):
+        session.say("leak", words)
     constant = constant_columns(table)
     if constant:
         session.note("warning", constant)
+
+
+def _leak_words(table: TrainingTable) -> list[str]:
+    """Ask of inputs that alone give a target whether they are known before it is."""
+    inputs, found = table.encoder.inputs, []
+    for name, columns in zip(inputs.names, inputs.columns, strict=True):
+        share = max(
+            strength_alone(table.X[:, columns], y, is_classes=bool(table.classes))
+            for y in np.atleast_2d(table.y.T)
+        )
+        if share >= LEAK and len(table.X) >= LEAST_LEAKING:
+            found.append(
+                f"{quoted(name)} alone gives {100.0 * share:.0f} % of the target: is it known "
+                f"before the target is? If not: --drop {shlex.quote(name)}"
+            )
+    return found
 
 
 def _describe_model(

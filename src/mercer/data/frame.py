@@ -393,7 +393,8 @@ def _is_date(text: str) -> bool:
 
 #: Share of the target that one input alone gives where a leak is suspected.
 LEAK: Final = 0.98
-_LEAST_LEAKING: Final = 30  # rows
+#: Rows from which on one is: of fewer chance gives the target, too.
+LEAST_LEAKING: Final = 30
 
 
 @dataclass(frozen=True)
@@ -422,8 +423,8 @@ class TableFacts:
 
     @property
     def leaks(self) -> tuple[InputFacts, ...]:
-        """Inputs that alone give the target: of few rows chance does that too."""
-        return tuple(x for x in self.inputs if x.strength >= LEAK and self.n_rows >= _LEAST_LEAKING)
+        """Inputs that alone give the target."""
+        return tuple(x for x in self.inputs if x.strength >= LEAK and self.n_rows >= LEAST_LEAKING)
 
 
 @dataclass(frozen=True, eq=False)

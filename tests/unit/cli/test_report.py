@@ -86,8 +86,14 @@ def test_the_page_answers_what_a_reader_asks(run, tmp_path: Path) -> None:
     data, out = leaky(tmp_path / "leaky.csv"), tmp_path / "r.html"
     words = ["--target", "label", "--missing", "impute", "--cv", "2", "--set", "inference=map"]
     model = tmp_path / "m.mercer"
-    code, _, err = run("fit", data, *words, "--set", "kernel=rbf", "--out", model, "--report", out)
+    code, said, err = run(
+        "fit", data, *words, "--set", "kernel=rbf", "--out", model, "--report", out
+    )
     assert code == 0, err
+    told = [line for line in said.splitlines() if line.startswith("leak")]
+    assert len(told) == 1
+    assert "'result' alone gives" in told[0]
+    assert told[0].endswith("If not: --drop result")
     page = html.unescape(out.read_text())
     for key in ("errors", "importance", "effects", "data", "next"):
         assert f'<section id="{key}"' in page
