@@ -114,6 +114,12 @@ def features_of_many(entry: ModelEntry, settings: dict[str, Any], n: int) -> dic
     return {"rank": _FEATURES} if is_large and has_matrices else {}
 
 
+def features_words(estimator: Any) -> str:
+    """Say, after what the model is, that it has finite features."""
+    rank = estimator.get_params().get("rank")
+    return "" if rank is None else f", {rank} features in place of its kernel"
+
+
 def make_estimator(
     estimator_class: Any,
     settings: dict[str, Any],
@@ -552,8 +558,7 @@ def _describe_model(
         summary += ", hyperparameters at their maximum"
     elif inference is not None:
         summary += ", averaged over hyperparameters"
-    if (rank := estimator.get_params().get("rank")) is not None:
-        summary += f", {rank} features in place of its kernel"
+    summary += features_words(estimator)
     if options.model == "auto" and options.scoring is None:
         large = f" above {_most_rows_of_gp():g} rows" if entry.name == "spectral" else ""
         why = "the one that audits" + large

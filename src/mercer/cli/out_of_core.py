@@ -23,6 +23,7 @@ from mercer.cli.fitting import (
     always,
     claim_folder,
     features_of_many,
+    features_words,
     identity_of,
     make_estimator,
     parse_settings,
@@ -413,7 +414,8 @@ def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableM
     for note in stored.rows.encoding.notes if stored.rows.encoding else ():
         session.note("", note)
     session.say("task", stored.reason)
-    session.say("model", f"{stored.entry.name} ({stored.entry.summary})")
+    summary = stored.entry.summary + features_words(stored.estimator)
+    session.say("model", f"{stored.entry.name} ({summary})")
     session.say("seed", str(stored.options.seed))
     started = time.perf_counter()
     estimator, rows, options = stored.estimator, stored.rows.verified(), stored.options
