@@ -30,7 +30,7 @@ from mercer.cli.tables import (
 )
 from mercer.cli.terminal import Session, spoken
 from mercer.data.files import nearest, printable, quoted
-from mercer.data.frame import LEAK, LEAST_LEAKING, strength_alone
+from mercer.data.frame import may_leak, strengths_alone
 from mercer.errors import (
     DataError,
     MercerError,
@@ -107,10 +107,10 @@ _FEATURES = 512
 def features_of_many(entry: ModelEntry, settings: dict[str, Any], n: int) -> dict[str, Any]:
     """Give a rank where the matrices of sphere would be too large and no setting says otherwise."""
     from mercer.kernels.names import KERNELS
-    from mercer.sphere.fitting import LARGEST_WHOLE
+    from mercer.sphere.selection import LARGEST_EXACT
 
     has_matrices = settings.get("kernel", "rbf") in KERNELS.keys() - {"linear"}
-    is_large = entry.name == "sphere" and n > LARGEST_WHOLE
+    is_large = entry.name == "sphere" and n > LARGEST_EXACT
     return {"rank": _FEATURES} if is_large and has_matrices else {}
 
 
@@ -535,18 +535,14 @@ def describe_table(table: TrainingTable, session: Session) -> None:
 
 def _leak_words(table: TrainingTable) -> list[str]:
     """Ask of inputs that alone give a target whether they are known before it is."""
-    inputs, found = table.encoder.inputs, []
-    for name, columns in zip(inputs.names, inputs.columns, strict=True):
-        share = max(
-            strength_alone(table.X[:, columns], y, is_classes=bool(table.classes))
-            for y in np.atleast_2d(table.y.T)
-        )
-        if share >= LEAK and len(table.X) >= LEAST_LEAKING:
-            found.append(
-                f"{quoted(name)} alone gives {100.0 * share:.0f} % of the target: is it known "
-                f"before the target is? If not: --drop {shlex.quote(name)}"
-            )
-    return found
+    inputs = table.encoder.inputs
+    shares = strengths_alone(table.X, table.y, inputs, is_classes=bool(table.classes)).tolist()
+    return [
+        f"{quoted(name)} alone gives {100.0 * share:.0f} % of the target: is it known before the "
+        f"target is? If not: --drop {shlex.quote(name)}"
+        for name, share in zip(inputs.names, shares, strict=True)
+        if may_leak(share, len(table.X))
+    ]
 
 
 def _describe_model(

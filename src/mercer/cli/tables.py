@@ -39,7 +39,7 @@ from mercer.data.frame import (
     index_column,
     null_words,
     parse_number,
-    strength_alone,
+    strengths_alone,
 )
 from mercer.data.row_names import RowNames
 from mercer.data.tables import read_frame
@@ -710,10 +710,9 @@ def table_facts(
     names: RowNames,
 ) -> TableFacts:
     """Describe rows that were encoded as X (n, d), with targets y (n,) as tasks encode them."""
-    inputs = encoder.inputs
-    found = []
-    for code, columns in zip(encoder.codes, inputs.columns, strict=True):
-        strength = strength_alone(X[:, columns], y, is_classes=len(classes) > 0)
+    inputs, found = encoder.inputs, []
+    strengths = strengths_alone(X, y, inputs, is_classes=len(classes) > 0).tolist()
+    for code, columns, strength in zip(encoder.codes, inputs.columns, strengths, strict=True):
         found.append(_input_facts(frame.column(code.name), code, X[:, columns], strength))
     twins = np.unique(X, axis=0, return_counts=True)[1]
     return TableFacts(

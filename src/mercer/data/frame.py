@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -391,10 +392,10 @@ def _is_date(text: str) -> bool:
 
 # What a table is, for those who look at it.
 
-#: Share of the target that one input alone gives where a leak is suspected.
-LEAK: Final = 0.98
-#: Rows from which on one is: of fewer chance gives the target, too.
-LEAST_LEAKING: Final = 30
+
+def may_leak(strength: float, n_rows: int) -> bool:
+    """Whether an input that alone tells so large a share of the target may be its other name."""
+    return strength >= 0.98 and n_rows >= 30  # of fewer rows chance does that, too
 
 
 @dataclass(frozen=True)
@@ -424,7 +425,7 @@ class TableFacts:
     @property
     def leaks(self) -> tuple[InputFacts, ...]:
         """Inputs that alone give the target."""
-        return tuple(x for x in self.inputs if x.strength >= LEAK and self.n_rows >= LEAST_LEAKING)
+        return tuple(each for each in self.inputs if may_leak(each.strength, self.n_rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -497,6 +498,14 @@ def _beyond_gaps(ordered: NDArray[np.float64], gap: float, most: int) -> tuple[i
 
 _N_BINS: Final = 20
 _LEAST_IN_BIN: Final = 5
+
+
+def strengths_alone(
+    X: NDArray[np.float64], y: NDArray[Any], inputs: Inputs, *, is_classes: bool
+) -> NDArray[np.float64]:
+    """Share of the target (n,), or of one of q (n, q), that each of d inputs tells alone; (d,)."""
+    alone, targets = functools.partial(strength_alone, is_classes=is_classes), np.atleast_2d(y.T)
+    return np.array([max(alone(X[:, each], t) for t in targets) for each in inputs.columns])
 
 
 def strength_alone(x: NDArray[np.float64], y: NDArray[Any], *, is_classes: bool) -> float:

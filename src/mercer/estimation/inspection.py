@@ -37,7 +37,6 @@ References
 
 from __future__ import annotations
 
-import functools
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import comb, stdtrit
 
-from mercer.data.frame import Inputs, TableFacts, strength_alone
+from mercer.data.frame import Inputs, TableFacts, strengths_alone
 from mercer.data.row_names import RowNames
 from mercer.errors import DataError, UsageError, rows_without_names
 from mercer.estimation.tasks import BLOCK, REGRESSION, task_of
@@ -125,9 +124,7 @@ def plan_look(
     """
     kept = inputs
     if len(inputs) > _MOST_INPUTS:
-        alone = functools.partial(strength_alone, is_classes=n_classes > 0)
-        own = np.atleast_2d(y.T)
-        strengths = np.array([max(alone(X[:, each], t) for t in own) for each in inputs.columns])
+        strengths = strengths_alone(X, y, inputs, is_classes=n_classes > 0)
         ranks = np.argsort(np.argsort(-strengths, kind="stable"))
         if model is not None:
             moved = _dependence(model, inputs, X, entropy)

@@ -679,14 +679,12 @@ def points(share: float) -> str:
     return f"{value:.1f}" if value == 0.0 or abs(value) >= 0.1 else f"{value:.2g}"
 
 
-_ROUNDING = 1e-12  # nats
-
-
 def _nats(value: float | None) -> str:
     """Write nats with three decimals, and with three digits where decimals would all be 0."""
     if value is None:
         return ""
-    return f"{value:.3g}" if _ROUNDING < abs(value) < 0.001 else f"{value:.3f}"
+    is_small = 1e-12 < abs(value) < 0.001  # below that is rounding
+    return f"{value:.3g}" if is_small else f"{value:.3f}"
 
 
 def _of_variance(share: float | None) -> str:

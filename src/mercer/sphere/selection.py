@@ -527,8 +527,8 @@ _AUTO_KERNELS = ("rbf", "matern32", "linear")
 _LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Learned nuggets, in units of the mean variance of a row.
 _NUGGETS = (0.0, 0.1, 0.4, 1.5)
-# With one matrix of n x n numbers for the Gram matrix and a few more for its decomposition.
-_LARGEST_EXACT = 5000
+#: With one matrix of n x n numbers for the Gram matrix and a few more for its decomposition.
+LARGEST_EXACT = 5000
 
 
 @dataclass(frozen=True)
@@ -577,7 +577,7 @@ class SpaceArguments:
 
     def refuse_many(self, n: int) -> None:
         """Raise a `DataError` for more rows than an n x n matrix should have."""
-        if n > _LARGEST_EXACT and not self.is_finite:
+        if n > LARGEST_EXACT and not self.is_finite:
             raise DataError(
                 f"{n} rows need matrices of {8e-9 * n**2:.1f} GB each; set rank=512 (or "
                 "another number of features), or kernel='linear'"

@@ -102,7 +102,7 @@ def test_precomputed_has_no_intercept_and_no_length_scale() -> None:
 
 
 def test_too_many_rows_for_a_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LARGEST_EXACT", 20)
+    monkeypatch.setattr(module, "LARGEST_EXACT", 20)
     with pytest.raises(DataError, match=r"25 rows need matrices of 0\.0 GB each; set rank=512"):
         make()
     for kernel, rank in (("linear", None), ("rbf", 4)):
