@@ -582,10 +582,11 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
     if n <= LARGE or is_finite:
         return
     finite = ", or --set rank=512 (finite features)" if "rank" in params else ""
+    ends = "; --set max_seconds=60 ends it in time" if "max_seconds" in params else ""
     session.note(
         "warning",
         f"{n} rows: the time of {entry.name} grows with their cube, and above {LARGE} it is "
-        f"long; fewer rows, or --set n_draws and --set n_chains{finite}, shorten it",
+        f"long; fewer rows, or --set n_draws and --set n_chains{finite}, shorten it{ends}",
     )
 
 

@@ -232,13 +232,15 @@ class ErrorLaw:
     ``log_prior`` is log P(e) for e = 0..n, -inf where no draw had so many; ``support`` lists
     the M numbers that some draw had. ``influence`` (blocks, M) is the part of each block of
     sweeps in the error of log P(e), to first order. Unless ``is_connected``, whether
-    neighbouring rungs have draws in common, standard errors are inf.
+    neighbouring rungs have draws in common, standard errors are inf. Of rates below
+    ``least_rate`` nothing was seen.
     """
 
     log_prior: Array
     support: IntArray
     influence: Array
     is_connected: bool
+    least_rate: float = 0.0
 
     def log_evidence(self, noise: LabelNoise) -> tuple[float, float]:
         """Log probability of the labels, in nats, and its standard error.
@@ -254,7 +256,7 @@ class ErrorLaw:
 
     def curve(self, rates: Array, n_classes: int = 2) -> EvidenceCurve:
         """Log evidence of known rates; those without a finite estimate are left out."""
-        n = len(self.log_prior) - 1
+        n, rates = len(self.log_prior) - 1, rates[rates >= self.least_rate]
         noises = [fixed_rate(float(q), n, n_classes) for q in rates]
         values = np.array([self.log_evidence(noise) for noise in noises]).reshape(-1, 2)
         is_known = np.isfinite(values).all(axis=1)

@@ -55,12 +55,13 @@ Array = NDArray[np.float64]
 # Candidates further behind than this, in nats and beyond two standard errors, are dropped: their
 # share would be below the smallest.
 _HOPELESS = 3.0
-# On a subset of the rows differences are smaller, and one subset differs from another.
-_HOPELESS_ON_SUBSET = 8.0
 # How far expectation propagation is from tempered runs, in nats: with a nugget, and without.
 _ERROR, _ERROR_WITHOUT_NUGGET = 0.5, 1.0
-# Rows of the first subset, where it is much fewer than there are; and most rows for propagation.
-_SUBSET_ROWS, _MOST_PROPAGATED = 400, 3000
+# Rows of the first subsets, where those are much fewer than there are, and how far behind is
+# hopeless there: differences are smaller, and one subset differs from another.
+_SUBSETS = (400, 8.0), (1200, 5.0)
+# Most rows for propagation, and rows of the last subset where there are more.
+_MOST_PROPAGATED, _LAST_SUBSET_ROWS = 3000, 2000
 # The run that is begun, and what it is prolonged to.
 _RUNS = (Tempering(12, 30), Tempering(12, 75))
 # Standard errors in nats that are small enough: of an evidence, where weights of models are off by
@@ -318,9 +319,14 @@ class _Measuring:
                 return tuple(prolong(one, tempering.n_sweeps, self.deadline) for one in before)
             rng = stream(self.entropy, "evidence", 2 * number + (len(rows) < self.n_rows))
             L, n_classes = self._rows(candidate, rows), int(self.labels.max()) + 1
+            prior = self.noise_of(rows).prior
             return tuple(
                 climb_errors(
-                    rng, signed_rows(L, (self.labels[rows] == c) * 1), tempering, self.deadline
+                    rng,
+                    signed_rows(L, (self.labels[rows] == c) * 1),
+                    tempering,
+                    self.deadline,
+                    prior,
                 )
                 for c in ([1] if n_classes == 2 else range(n_classes))
             )
@@ -483,11 +489,12 @@ def shares(probability: Array, rng: np.random.Generator, most: int = _MOST_USED)
 def _screens(entropy: int, everything: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], float]]:
     """Rows for propagation, and how far behind is hopeless there."""
     n, screens = len(everything), []
-    if n > _SUBSET_ROWS * 3 // 2:
-        chosen = stream(entropy, "rows", 1).choice(everything, _SUBSET_ROWS, replace=False)
-        screens.append((np.sort(chosen), _HOPELESS_ON_SUBSET))
+    for size, limit in _SUBSETS:
+        if n > size * 3 // 2:
+            chosen = stream(entropy, "rows", 1).choice(everything, size, replace=False)
+            screens.append((np.sort(chosen), limit))
     if n > _MOST_PROPAGATED:
-        everything = stream(entropy, "rows", 4).choice(everything, _MOST_PROPAGATED, replace=False)
+        everything = stream(entropy, "rows", 4).choice(everything, _LAST_SUBSET_ROWS, replace=False)
     screens.append((np.sort(everything), _HOPELESS))
     return screens
 

@@ -24,6 +24,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from mercer.errors import MercerError
 from mercer.likelihoods.label_noise import LabelNoise, Walls, fixed_rate
@@ -179,6 +180,8 @@ _ROWS_A_LOOK = 2000
 _FEWEST_EFFECTIVE = 20.0
 # Sweeps without which a run says nothing.
 _FEWEST_SWEEPS = 10
+# A learned rate so many nats less likely than the best is out of reach: rungs end there.
+_OUT_OF_REACH = 100.0
 
 
 class OutOfTimeError(MercerError):
@@ -220,7 +223,9 @@ class Climb:
         """Prior law of the number of errors: where rungs are at known common rates."""
         errors = np.count_nonzero(self.is_wrong, axis=2)
         costs = float(self.noise.step[0, 0]) * np.array(self.sampler.powers)
-        return error_law(errors, costs[:, np.newaxis] * np.arange(self.noise.sizes[0] + 1))
+        law = error_law(errors, costs[:, np.newaxis] * np.arange(self.noise.sizes[0] + 1))
+        is_whole = self.sampler.powers[-1] == 1.0
+        return law if is_whole else replace(law, least_rate=float(expit(-costs[-1])))
 
     def log_evidence(self, noise: LabelNoise) -> tuple[float, float]:
         """Log evidence of noise of any kind by reweighting all draws, and its standard error.
@@ -235,15 +240,22 @@ class Climb:
 
 
 def climb_errors(
-    rng: np.random.Generator, L: Array, tempering: Tempering, deadline: float | None = None
+    rng: np.random.Generator,
+    L: Array,
+    tempering: Tempering,
+    deadline: float | None = None,
+    prior: tuple[float, float] | None = None,
 ) -> Climb:
     """Start a run from the prior down to labels that are all but certain, multiplied into L (n, r).
+
+    With the Beta ``prior`` of a rate that is learned it goes down to rates out of reach only: where
+    many labels are wrong, the rungs below cost most and say nothing of the evidence.
 
     After the ``deadline`` (of `time.monotonic`) it ends with the sweeps that there are; an
     `OutOfTimeError` where those are too few.
     """
     noise = fixed_rate(1.0 / (1.0 + math.exp(_TOP)), len(L))
-    return _climb(rng, SphereModel(L, noise), _PILOT / _TOP, tempering, deadline)
+    return _climb(rng, SphereModel(L, noise), _PILOT / _TOP, tempering, deadline, prior)
 
 
 def measure_noise(
@@ -264,6 +276,7 @@ def _climb(
     pilot: Array,
     tempering: Tempering,
     deadline: float | None,
+    prior: tuple[float, float] | None = None,
 ) -> Climb:
     """Place rungs by a short run at the powers of the pilot, then sweep over them."""
     noise, (model, walls) = model.noise, merged(model)
@@ -277,11 +290,34 @@ def _climb(
         nothing = np.empty((0, len(powers), model.n_rows), np.bool_)
         return Climb(noise, walls, sampler, rng, sampler.init(rng), nothing)
 
-    first = _swept(started(pilot), tempering.n_pilot, deadline)
+    first = started(pilot)
+    if prior is not None:
+        is_wrong = first.state.points[:, : model.n_rows] <= 0.0
+        errors = model.noise.errors_by_group(is_wrong)[:, 0]
+        n_rungs = _n_within_reach(pilot * _TOP, errors, int(noise.sizes[0]), prior)
+        if n_rungs < len(pilot):
+            pilot = pilot[:n_rungs]
+            first = started(pilot)
+    first = _swept(first, tempering.n_pilot, deadline)
     if len(first.seen) < tempering.n_pilot:
         raise OutOfTimeError("no time for a pilot run")
     powers = place_rungs(pilot, model.noise.cost(first.seen[tempering.n_pilot // 3 :]))
     return prolong(started(powers), tempering.n_sweeps, deadline)
+
+
+def _n_within_reach(
+    etas: Array, errors: NDArray[np.int64], n: int, prior: tuple[float, float]
+) -> int:
+    """Rungs up to the first whose rate is out of reach, by the errors of one draw of each.
+
+    The slope of the log evidence of a known rate q = 1/(1 + exp(eta)) is n q - errors.
+    """
+    rates, (a, b) = expit(-etas), prior
+    slope = n * rates - errors
+    rise = np.append(0.0, np.cumsum(0.5 * (slope[1:] + slope[:-1]) * np.diff(etas)))
+    value = rise + (a - 1.0) * np.log(rates) + (b - 1.0) * np.log1p(-rates)
+    is_out = np.maximum.accumulate(value) - value > _OUT_OF_REACH
+    return int(np.argmax(is_out)) + 1 if is_out.any() else len(etas)
 
 
 def prolong(climb: Climb, n_sweeps: int, deadline: float | None = None) -> Climb:

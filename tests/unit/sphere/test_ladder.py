@@ -8,7 +8,13 @@ import time
 import numpy as np
 import pytest
 
-from mercer.likelihoods.label_noise import LabelNoise, fixed_rate, learned_class_rates, row_rates
+from mercer.likelihoods.label_noise import (
+    LabelNoise,
+    fixed_rate,
+    learned_class_rates,
+    learned_rate,
+    row_rates,
+)
 from mercer.sphere import tempering
 from mercer.sphere.tempering import OutOfTimeError, Tempering, climb_errors, measure_noise
 from support.sphere_cases import noisy_gram, noisy_rows, pattern_posterior, signed
@@ -40,6 +46,33 @@ def test_the_seed_decides() -> None:
 def test_any_shape(shape: tuple[int, int]) -> None:
     law = climb_errors(np.random.default_rng(3), noisy_rows(*shape), SHORT).law()
     assert np.isfinite(law.log_evidence(fixed_rate(0.2, shape[0]))).all()
+
+
+def test_rungs_end_where_a_learned_rate_is_out_of_reach() -> None:
+    """The evidence over rates is that of a run down to certain labels, with fewer events."""
+    n, prior = 600, (1.0, 3.0)
+    rows = noisy_rows(n, 4, 0.3)
+    whole, short = (
+        climb_errors(np.random.default_rng(6), rows, Tempering(20, 300), None, given)
+        for given in (None, prior)
+    )
+    assert whole.sampler.powers[-1] == 1.0
+    assert short.sampler.powers[-1] < 0.5
+    noise = learned_rate(prior, n)
+    (value, error), (other, other_error) = (run.law().log_evidence(noise) for run in (whole, short))
+    assert abs(value - other) < 4.0 * np.hypot(error, other_error) + 0.05
+    least = short.law().least_rate
+    assert 0.001 < least < 0.2
+    assert short.law().curve(np.array([0.5 * least, 0.3])).noise_rates.tolist() == [0.3]
+
+
+def test_few_rows_leave_every_rate_within_reach() -> None:
+    one, two = (
+        climb_errors(np.random.default_rng(1), L, SHORT, None, given).law()
+        for given in (None, (1.0, 3.0))
+    )
+    np.testing.assert_array_equal(one.log_prior, two.log_prior)
+    assert two.least_rate == 0.0
 
 
 def test_rows_that_are_zero_are_always_wrong() -> None:

@@ -82,9 +82,9 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, bool]]:
     seen: list[tuple[int, int, bool]] = []
     climb, on = selection.climb_errors, selection.prolong
 
-    def climbing(rng, L, ladder, deadline):
+    def climbing(rng, L, ladder, *rest):
         seen.append((len(L), ladder.n_sweeps, False))
-        return climb(rng, L, ladder, deadline)
+        return climb(rng, L, ladder, *rest)
 
     def going_on(run, n_sweeps, deadline):
         seen.append((run.seen.shape[2], n_sweeps, True))
@@ -249,7 +249,8 @@ def test_among_some_rows() -> None:
 
 def test_many_rows_begin_with_a_subset(monkeypatch: pytest.MonkeyPatch) -> None:
     """And where there are too many for propagation, on more of them; runs are on all."""
-    monkeypatch.setattr(selection, "_SUBSET_ROWS", 20)
+    monkeypatch.setattr(selection, "_SUBSETS", ((20, 8.0), (30, 5.0), (50, 5.0)))
+    monkeypatch.setattr(selection, "_LAST_SUBSET_ROWS", 40)
     monkeypatch.setattr(selection, "_WELL_KNOWN", 0.0)
     seen, propagated = spy(monkeypatch), []
 
@@ -259,9 +260,9 @@ def test_many_rows_begin_with_a_subset(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(selection, "approximate_evidence", spying)
     compare([rbf(1.5), rbf(1.4)], RING, noise_of, 7)
-    monkeypatch.setattr(selection, "_MOST_PROPAGATED", 40)
+    monkeypatch.setattr(selection, "_MOST_PROPAGATED", 45)
     compare([rbf(1.5), rbf(1.4)], RING, noise_of, 7)
-    assert propagated == [20, 20, N, N, 20, 20, 40, 40]
+    assert propagated == [20, 20, 30, 30, N, N, 20, 20, 30, 30, 40, 40]
     assert seen == 2 * [(N, 20, False), (N, 20, False), (N, 40, True), (N, 40, True)]
 
 
