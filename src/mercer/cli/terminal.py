@@ -27,6 +27,7 @@ from mercer.data.files import printable, quoted
 from mercer.posterior.diagnostics import LARGEST_SHAPE, Diagnostics
 from mercer.posterior.evaluation import AnyEvaluation, Evaluation, ModelScore, verdict
 from mercer.posterior.scores import Metric, RegressionScores, Scores
+from mercer.sampling.progress import in_hand
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -135,7 +136,7 @@ class Session:
 
     @contextmanager
     def at_work(self, words: str | Callable[[], str]) -> Iterator[None]:
-        """Note what is in hand, and for how long: where no bar can be drawn.
+        """Note what is in hand, how far it is, and for how long: where no bar can be drawn.
 
         Every ten seconds of the first minute, then every minute.
         """
@@ -147,6 +148,7 @@ class Session:
         def tell() -> None:
             while not is_over.wait(_LATER if time.monotonic() - began > _LATER else _SILENCE):
                 now = (words if isinstance(words, str) else words()) or "the first steps"
+                now = ": ".join(filter(None, (now, in_hand())))
                 self.note("at work", f"{now}, {spoken(time.monotonic() - began)} so far")
 
         thread = threading.Thread(target=tell, daemon=True)

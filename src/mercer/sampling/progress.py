@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,9 +148,33 @@ class _NotebookLine:
         self._shown.update(found, raw=True)
 
 
+# What this process is doing, the innermost last: for those who draw no bar.
+_IN_HAND: list[Callable[[], str]] = []
+
+
+def in_hand() -> str:
+    """Say what is being done just now, and how far it is; nothing where nobody knows."""
+    return next((words() for words in _IN_HAND[-1:]), "")
+
+
+@contextmanager
+def _known_as(words: Callable[[], str]) -> Iterator[None]:
+    _IN_HAND.append(words)
+    try:
+        yield
+    finally:
+        _IN_HAND.remove(words)
+
+
 @contextmanager
 def waiting(words: str, progress: bool | str) -> Iterator[None]:
     """Show what is being done and for how long, where a bar would be, until it is done."""
+    with _known_as(lambda: words), _waiting(words, progress):
+        yield
+
+
+@contextmanager
+def _waiting(words: str, progress: bool | str) -> Iterator[None]:
     if not is_wanted(progress):
         yield
         return
@@ -182,8 +206,10 @@ class ProgressBar:
         self._is_shown, self._part = is_shown, f" {part}" if part else ""
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._known = _known_as(self._words)
 
     def __enter__(self) -> ProgressBar:
+        self._known.__enter__()
         if self._is_shown:
             draw = self._draw_in_notebook if _in_notebook() else self._draw
             # A notebook knows by the context below which cell something belongs.
@@ -193,6 +219,7 @@ class ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._known.__exit__(None, None, None)
         self._is_over.set()
         if self._thread is not None:
             self._thread.join()
@@ -228,6 +255,11 @@ class ProgressBar:
             parts = [f"{what} {seen['completed']}/{total}", seen["detail"]]
             parts.append(f"{time.monotonic() - began:.0f} s")
             line.show(", ".join(filter(None, parts)), seen["completed"] / max(total, 1))
+
+    def _words(self) -> str:
+        seen, total = self._look(), len(self._board.n_done) * self._n_steps
+        what = " ".join(seen["description"].split())
+        return f"{what}, {seen['completed'] / max(total, 1):.0%} of the steps"
 
     def _look(self) -> dict[str, Any]:
         n_done = self._board.n_done

@@ -51,12 +51,14 @@ Measure = Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[np.bool_]]]
 class Screening:
     """What warm-up changes: rows that a trajectory meets, and the length of trajectories.
 
-    ``n_far_errors`` is the number of errors that the surrogate takes the other rows to have.
+    ``n_far_errors`` is the number of errors that the surrogate takes the other rows to have;
+    ``n_trajectories`` are those of a step, 0 for as many as the sampler may take.
     """
 
     active: NDArray[np.int64]
     n_far_errors: int
     duration: float
+    n_trajectories: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,9 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
     """A chain over classifiers of many rows, with noise that is common to all of them.
 
     Labels are multiplied into the rows of ``L`` (n, r), float32 or float64, which workers may hold:
-    of them a step asks for counts of errors, a new screening for the rows nearest. A step has
-    ``n_trajectories``, what one product looks at. ``start`` and ``recorder`` are as for
+    of them a step asks for counts of errors, a new screening for the rows nearest. A step has up to
+    ``n_trajectories``, what one product looks at: fewer where that costs next to nothing beside
+    them, as warm-up finds. ``start`` and ``recorder`` are as for
     `SphereSampler`; the recorder is given (number of errors, g).
     """
 
@@ -100,6 +103,11 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
         group, row_cost = np.zeros(len(L), np.int64), np.zeros(len(L))
         return SphereModel(L, replace(self.noise, group=group, row_cost=row_cost))
 
+    @property
+    def n_followed(self) -> int:
+        """Trajectories of a step."""
+        return self.screening.n_trajectories or self.n_trajectories
+
     def init(self, rng: np.random.Generator) -> ScreenedState:
         """Draw a start and count its errors."""
         near = self.near.noise
@@ -111,11 +119,11 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
     def step(
         self, rng: np.random.Generator, state: ScreenedState
     ) -> tuple[ScreenedState, ScreenedInfo]:
-        """Take ``n_trajectories``, accepted or rejected one by one."""
+        """Take trajectories, accepted or rejected one by one."""
         length = np.sqrt(rng.chisquare(len(state.g)))  # of g: errors do not depend on it
         point = self.near.point(state.g * (length / np.linalg.norm(state.g)))
         n_far = state.n_errors - self._near_errors(point)
-        n_left, n_accepted, n_events = self.n_trajectories, 0, 0
+        n_left, n_accepted, n_events = self.n_followed, 0, 0
         n_ahead = n_left  # what is followed before the far rows are looked at
         while n_left > 0:
             path, more_events = self._follow(rng, point, min(n_ahead, n_left))  # step 1
@@ -132,7 +140,7 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
                 n_accepted += 1
         g = point[self.near.n_rows :].copy()
         n_errors = self._near_errors(point) + n_far
-        info = ScreenedInfo(n_accepted / self.n_trajectories, n_errors, n_events)
+        info = ScreenedInfo(n_accepted / self.n_followed, n_errors, n_events)
         return ScreenedState(g, n_errors), info
 
     def record(self, state: ScreenedState) -> Mapping[str, NDArray[np.generic]]:
@@ -208,6 +216,8 @@ _ROWS_A_DIMENSION = 20
 _SHRINKAGE = 0.2
 # Shares of warm-up after which the active rows are chosen anew.
 _ROUNDS = (0.1, 0.2, 0.3, 0.4, 0.55, 0.75)
+# Time of a number of the far rows in a product, beside that of a near row at an event.
+_PRODUCT = 2.4
 # From one round to the next trajectories become longer at most by this factor.
 _LARGEST_GROWTH = 3.0
 # Below this share of accepted trajectories a round has left the rows it knew: they become more,
@@ -255,6 +265,7 @@ class ScreenedAdaptation(Adaptation):
             screening = _chosen(sampler.L, settled, _LARGEST_GROWTH * old.duration)
         else:
             screening = _around(sampler.L, direction, 2 * len(old.active), _SHORTER * old.duration)
+        screening = replace(screening, n_trajectories=_n_worthwhile(sampler, info.n_events))
         sampler = dataclasses.replace(sampler, screening=screening)
         return LearnedPlace(n_seen, window[:0], 0.0), sampler
 
@@ -269,6 +280,17 @@ class ScreenedAdaptation(Adaptation):
     def with_tuning(self, sampler: Any, tuning: Screening) -> Any:
         """Put them in place."""
         return dataclasses.replace(sampler, screening=tuning)
+
+
+def _n_worthwhile(sampler: ScreenedSampler, n_events: int) -> int:
+    """Trajectories that cost as much as the far rows' product that they share; 2 at least.
+
+    Where many labels look wrong, a trajectory meets every near row several times.
+    """
+    n, r = sampler.L.shape
+    n_near, most = len(sampler.screening.active), sampler.n_trajectories
+    each = n_near * max(n_events, 1) / sampler.n_followed
+    return int(np.clip(math.ceil(_PRODUCT * (n - n_near) * r / each), min(2, most), most))
 
 
 def first_screening(L: Rows, g: Array) -> Screening:

@@ -20,6 +20,7 @@ from mercer.cli.terminal import Session, digits3, duration
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import REGRESSION
 from mercer.posterior.evaluation import HeldClasses
+from mercer.sampling.progress import Board, ProgressBar, waiting
 from support.fake_regression import held_rows
 
 # Live scores.
@@ -181,6 +182,23 @@ def test_long_work_has_a_line_now_and_then_off_a_terminal(monkeypatch) -> None:
     with session.progress() as bar:
         bar.update(bar.add_task("scoring", total=9, detail="ridge"), advance=2)
         wait_for("at work   scoring 2 of 9 ridge, ")
+
+
+def test_off_a_terminal_lines_say_how_far_a_fit_is(monkeypatch) -> None:
+    monkeypatch.setattr("mercer.cli.terminal._SILENCE", 0.005)
+    session, board = Session(err=Console(file=io.StringIO())), Board.in_memory(2)
+    board.begin(40)
+    with session.at_work("fitting"):
+        with waiting("comparing 20 models by their evidence", False):
+            time.sleep(0.05)
+        with ProgressBar(board, 100, 40, is_shown=False, part="1/2"):
+            board.report(0, 50, None)
+            time.sleep(0.05)
+        time.sleep(0.05)
+    told = session.err.file.getvalue()
+    assert "fitting: comparing 20 models by their evidence, 0." in told
+    assert "fitting: sampling 1/2, 25% of the steps, 0." in told
+    assert told.splitlines()[-1].startswith("at work   fitting, 0.")
 
 
 def test_after_a_while_lines_are_fewer(monkeypatch) -> None:

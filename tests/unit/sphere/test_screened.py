@@ -138,6 +138,19 @@ def test_warm_up_settles_where_everything_is_accepted() -> None:
     assert R <= len(chain.screening.active) < N // 3
 
 
+def test_a_step_has_fewer_trajectories_where_those_cost_most() -> None:
+    """Of rows that nothing separates a trajectory meets all of them, many times."""
+    few, many = make_warmed(), dataclasses.replace(make_warmed(), n_trajectories=16)
+    n_near, n_far = len(few.screening.active), N - len(few.screening.active)
+    each = 2.4 * n_far * R / n_near  # events that cost what the product does
+    assert module._n_worthwhile(many, round(16 * each)) == 2
+    assert module._n_worthwhile(many, round(16 * each / 4.5)) == 5
+    assert module._n_worthwhile(many, 0) == 16
+    assert module._n_worthwhile(dataclasses.replace(few, n_trajectories=1), 9000) == 1
+    screening = dataclasses.replace(many.screening, n_trajectories=2)
+    assert dataclasses.replace(many, screening=screening).n_followed == 2
+
+
 def test_tuning_goes_out_and_back() -> None:
     chain = make_warmed()
     adaptation = ScreenedAdaptation(60)
