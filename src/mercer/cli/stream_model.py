@@ -199,8 +199,8 @@ class Labels:
             label = read_number(cell, has_decimal_comma=has_decimal_comma)
         if label not in self._values:
             raise ValueError(
-                f"{quoted(cell.strip())} is none of the classes that the model was begun with: "
-                f"{listed(self._names)}"
+                f"{quoted(cell.strip())} is none of the classes that the model was begun with, "
+                f"{listed(self._names)}: a longer --warmup meets more"
             )
         return self._values[label]
 
@@ -284,8 +284,9 @@ Predictor: TypeAlias = Numbers | Labels
 class Undecided:
     """Targets of the first rows, until these say whether they are numbers or classes.
 
-    With ``is_auto`` text, booleans or few distinct whole numbers are classes, as for a table; else
-    all are. ``make`` makes the predictor for the target that was read.
+    With ``is_auto`` text, booleans or few distinct whole numbers are classes, as for a table, if
+    these look like all that there are; else all are. ``make`` makes the predictor for the target
+    that was read.
     """
 
     model: Any = None
@@ -320,6 +321,15 @@ class Undecided:
         frame = Frame.from_columns([column], source)
         task: Task = "auto" if self._is_auto else "classification"
         target = read_target(frame, self._name, task, allow_one_class=True)
+        is_number = self._is_auto and column.kind == "number"
+        if is_number and target.task == "classification" and _more_may_come(column.values):
+            words = (
+                f"target {quoted(self._name)}: {len(set(numbers))} distinct whole numbers in the "
+                f"first {len(numbers)} rows, of which more may come, so regression; "
+                "--task classification takes them for all classes"
+            )
+            numeric = read_target(frame, self._name, "regression", allow_one_class=True)
+            target = replace(numeric, reason=words)
         if target.task == "classification" and len(set(target.values.tolist())) == 1:
             raise DataError(
                 f"{printable(source)}: target {quoted(self._name)} has one class only, "
@@ -334,6 +344,16 @@ class Undecided:
             return bool(texts)
         is_whole = all(isinstance(target, str | int) for target in targets)
         return 2 * len(texts) >= len(targets) or (is_whole and len(set(targets)) <= MAX_CLASSES)
+
+
+def _more_may_come(values: Array) -> bool:
+    """Whether later rows may have other whole numbers: counts and prices do, codes seldom.
+
+    Codes are two, or go up from 0 or 1; and of those there are, each was seen more than once.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    is_coded = distinct[0] in (0.0, 1.0) and distinct[-1] - distinct[0] == len(distinct) - 1
+    return len(distinct) > 2 and not (is_coded and counts.min() > 1)
 
 
 # Counts, running scores, and what is said of single rows.

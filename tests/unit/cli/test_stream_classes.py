@@ -140,6 +140,29 @@ def test_many_whole_numbers_or_a_fraction_are_numbers(stream, tmp_path: Path) ->
         assert "std" in answers[-1]
 
 
+@pytest.mark.parametrize(
+    ("values", "task"),
+    [
+        ([0, 1, 2] * 9, "classification"),
+        ([1, 2, 3, 4] * 9, "classification"),
+        ([2, 4] * 9, "classification"),
+        ([0, 1, 2] * 9 + [3], "regression"),  # seen once: more may come
+        ([0, 1, 2, 5] * 9, "regression"),
+        ([746, 747, 748] * 9, "regression"),
+    ],
+)
+def test_whole_numbers_are_classes_where_no_others_may_come(values: list[int], task: str) -> None:
+    """Goals or prices of the first rows are not all that there are: the others were skipped."""
+    undecided = learning.Undecided("goals", is_auto=True, make=lambda target: target)
+    target = undecided.decide([str(v) for v in values], "rows.csv", has_decimal_comma=False)
+    assert target.task == task
+    if task == "regression":
+        assert f"in the first {len(values)} rows, of which more may come" in target.reason
+    asked = learning.Undecided("goals", is_auto=False, make=lambda target: target)
+    cells = [str(v) for v in values]
+    assert asked.decide(cells, "rows.csv", has_decimal_comma=False).task == "classification"
+
+
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("most", [1, 7])
 def test_rows_taken_together_have_the_same_answers(
