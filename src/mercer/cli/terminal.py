@@ -148,7 +148,7 @@ class Session:
         def tell() -> None:
             while not is_over.wait(_LATER if time.monotonic() - began > _LATER else _SILENCE):
                 now = (words if isinstance(words, str) else words()) or "the first steps"
-                now = ": ".join(filter(None, (now, in_hand())))
+                now = ": ".join(filter(None, dict.fromkeys((now, in_hand()))))
                 self.note("at work", f"{now}, {spoken(time.monotonic() - began)} so far")
 
         thread = threading.Thread(target=tell, daemon=True)

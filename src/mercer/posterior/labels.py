@@ -21,6 +21,7 @@ _LOOKED_AT = 15  # rows that somebody will look at, listed or not
 _WIDER = (0.1, 0.2, 0.3, 0.4, 0.5)
 # Shares of all rows, expected errors, and the share of these on one side that call for caution.
 _MANY, _FEWEST_ON_A_SIDE, _ON_ONE_SIDE = 0.15, 10.0, 0.75
+_FEW_DRAWS = 50  # of which a share says little
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,7 @@ class LabelAudit(Audit):
     suggested: NDArray[Any]  # (n,)
     p_suggested: Array  # (n,), P(the suggested label is right)
     n_classes: int
+    n_draws: int | None = None  # of which probabilities are shares, where that is known
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Label, probability, suggestion, its probability, and whether it is listed."""
@@ -109,7 +111,12 @@ class LabelAudit(Audit):
         return found
 
     def caution(self) -> str:
-        """Of so many errors that classes may overlap instead."""
+        """Of few draws that they say little; of many errors that classes may overlap instead."""
+        if self.n_draws is not None and self.n_draws < _FEW_DRAWS:
+            return (
+                f"P(wrong) is a share of {self.n_draws} draws, and known to "
+                f"{0.5 / self.n_draws**0.5:.2f} at best: nothing to act on before a longer run"
+            )
         share = float(self.p_wrong.mean())
         if share <= _MANY:
             return ""
@@ -229,7 +236,8 @@ def audit_of(estimator: Any, *, fdr: float = 0.1, names: RowNames | None = None)
             is_of_logarithms=estimator.noise == CONTAMINATED_LOGNORMAL,
         )
     given = estimator.label_proba_, estimator.recorded_, estimator.classes_
-    return audit_labels(*given, fdr=fdr, names=known)
+    n_draws = estimator.posterior_.n_total
+    return audit_labels(*given, fdr=fdr, names=known, n_draws=n_draws)
 
 
 def audit_labels(
@@ -239,6 +247,7 @@ def audit_labels(
     *,
     fdr: float = 0.1,
     names: RowNames | None = None,
+    n_draws: int | None = None,
 ) -> LabelAudit:
     """Order the rows by the probability that their label is wrong.
 
@@ -258,6 +267,7 @@ def audit_labels(
         suggested=classes[best[order]],
         p_suggested=others[every, best][order],
         n_classes=len(classes),
+        n_draws=n_draws,
     )
 
 

@@ -76,6 +76,13 @@ def test_a_rate_out_of_range_is_refused(fdr: float) -> None:
         audit_labels(P, RECORDED, CLASSES, fdr=fdr)
 
 
+def test_few_draws_call_for_caution() -> None:
+    few = audit_labels(P, RECORDED, CLASSES, n_draws=8).caution()
+    assert few.startswith("P(wrong) is a share of 8 draws, and known to 0.18 at best")
+    enough = audit_labels(P, RECORDED, CLASSES, n_draws=50).caution()
+    assert enough == audit_labels(P, RECORDED, CLASSES).caution()
+
+
 def test_many_wrong_labels_call_for_caution() -> None:
     few = np.column_stack([np.full(50, 0.9), np.full(50, 0.1)])
     assert audit_labels(few, np.full(50, "a"), CLASSES).caution() == ""
