@@ -255,7 +255,7 @@ def test_max_seconds_leaves_out_chains_that_did_not_warm_up(
     late = AtCall(16, lambda: setattr(clock, "now", 0.5))
     sampled = sample(ToySampler(before_step=late), options(5, 10, 2, seconds=0.4))
     assert (sampled.draws.n_chains, sampled.draws.n_draws) == (1, 5)
-    assert sampled.notes == ("1 chains left out: out of time during warm-up",)
+    assert sampled.notes == ("1 chain left out: out of time during warm-up",)
 
 
 def test_max_seconds_never_ends_without_a_draw() -> None:

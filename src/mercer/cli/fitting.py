@@ -579,7 +579,7 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
     """Warn where matrices of n x n numbers make a run long: where there is a kernel, in full."""
     params = estimator.get_params()
     if n > LARGE and params.get("rank") is not None and params["max_seconds"] is None:
-        words = "where many labels look wrong this takes up to an hour; --set max_seconds=300 ends"
+        words = "where many labels look wrong this takes up to an hour; --set max_seconds=900 ends"
         session.note("time", f"{words} it in time")
     is_finite = params.get("kernel", "linear") == "linear" or params.get("rank") is not None
     if n <= LARGE or is_finite:

@@ -778,7 +778,8 @@ def _gather(chains: list[Chain], options: RunOptions, labels: Labels) -> Sampled
             "posterior"
         )
     elif len(warm) < len(chains):
-        notes.append(f"{len(chains) - len(warm)} chains left out: out of time {IN_WARMUP}")
+        n_cold = len(chains) - len(warm)
+        notes.append(f"{n_cold} chain{'s' * (n_cold > 1)} left out: out of time {IN_WARMUP}")
     results = [chain.result() for chain in warm or chains]
     kept = [len(next(iter(variables.values()))) for variables, _ in results]
     n_kept = min(*kept, options.n_draws)

@@ -85,6 +85,9 @@ LARGEST_WHOLE = 5000
 _ROWS_A_DRAW = 4000
 # Each of several models warms up for its share of the steps, but for so many at least.
 _FEWEST_WARMUP = 30
+# Steps that tune the chains of many rows where time is short: the active rows have settled then.
+_HASTY_WARMUP = 60
+_HASTY = "for max_seconds one model gives draws, after {} steps of warm-up"
 # Trajectories of a step of the screened sampler, and rows that its linear start is fitted to.
 _SCREENED_TRAJECTORIES, _START_ROWS = 16, 200_000
 RATE_OF_MANY = f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
@@ -400,6 +403,9 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     n = len(problem.labels)
     if problem.known is not None:
         options = replace(options, n_warmup=min(options.n_warmup, _FEWEST_WARMUP))
+    elif _is_hasty(problem, options):
+        options = replace(options, n_warmup=min(options.n_warmup, _HASTY_WARMUP))
+        choice = replace(choice, notes=(*choice.notes, _HASTY.format(options.n_warmup)))
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
     counts = _allot(choice.weights[choice.weights > 0.0], options.n_draws)
     runs: list[Sampled] = []
@@ -422,6 +428,12 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
         choice.probability.sum(axis=1), float(choice.probability[choice.weights == 0.0].sum()),
         choice.left,
     )  # fmt: skip
+
+
+def _is_hasty(problem: Problem, options: RunOptions) -> bool:
+    """Whether many rows have a time limit: not where a run that goes on must be the same."""
+    is_limited = options.deadline is not None and options.run is None
+    return is_limited and len(problem.labels) > LARGEST_WHOLE
 
 
 _Model = tuple[Candidate, LabelNoise | Confusion]
@@ -473,7 +485,11 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     else:
         compared = over_both_noises(compared)
         p = probabilities_by_noise(compared)
-    weights = shares(p, stream(options.entropy, "models"), options.n_draws)
+    if _is_hasty(problem, options):
+        weights = np.zeros(p.shape)
+        weights.flat[np.argmax(p)] = 1.0
+    else:
+        weights = shares(p, stream(options.entropy, "models"), options.n_draws)
     if by_class is not None and noise is not by_class:
         notes = (*notes, _say_noise(*weights.sum(axis=0)))
     models: list[_Model] = [

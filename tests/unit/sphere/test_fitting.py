@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -103,6 +104,19 @@ def test_draws_are_averaged_over_one_rate_and_one_a_class() -> None:
     assert "one rate (" in said
     assert "and a rate for each class (" in said
     assert int(said.split("(")[1].split("%")[0]) / 100.0 == pytest.approx(share, abs=0.06)
+
+
+def test_many_rows_with_little_time_have_one_model_and_a_short_warm_up(monkeypatch) -> None:
+    monkeypatch.setattr(fitting, "_HASTY_WARMUP", 5)
+    many = problem(candidates=(rbf(0.1), rbf(0.4)))
+    limited = dataclasses.replace(OPTIONS, n_draws=60, deadline=time.monotonic() + 600.0)
+    assert not any("for max_seconds" in note for note in fit_sphere(many, limited).notes)
+    monkeypatch.setattr(fitting, "LARGEST_WHOLE", 20)
+    monkeypatch.setattr(fitting, "_COMPARED_ROWS", 15)
+    assert len(fit_sphere(many, dataclasses.replace(limited, deadline=None)).models) == 2
+    hasty = fit_sphere(many, limited)
+    assert len(hasty.models) == 1
+    assert fitting._HASTY.format(5) in hasty.notes
 
 
 def test_trajectories_of_a_draw() -> None:
