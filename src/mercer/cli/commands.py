@@ -352,7 +352,10 @@ def predict() -> None:
 @declared(
     click.argument("path", type=click.Path(path_type=Path), metavar="[INPUT]", required=False),
     click.option("--target", metavar="COLUMN", help="Column to predict [default: of --load]."),
-    task_option(f"by the targets of --warmup; {WHOLE_NUMBERS}"),
+    task_option(
+        "by the targets of --warmup; text, true/false, two whole numbers, or few from 0 or 1 up, "
+        "each seen twice, is classification."
+    ),
     click.option("--model", default="auto", metavar="NAME", help="auto or basis."),
     out_path("--load", "Go on from this model."),
     out_path(

@@ -419,8 +419,9 @@ class KernelGibbsClassifier(SampleClassifier):
         takes, as they are: its scales are in their units.
     max_seconds : float or None, default=None
         Stop after a whole step once so much time has passed; ``notes_`` says so. Up to half of it
-        goes into the comparison of models, which is cut short by then; not where there is a
-        checkpoint, since a run that goes on must find the same models.
+        goes into the comparison of models, which is cut short by then, and above 5000 rows one of
+        them gives draws, after 60 steps of warm-up; not where there is a checkpoint, since a run
+        that goes on must find the same models.
 
     Attributes
     ----------
