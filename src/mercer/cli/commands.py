@@ -354,7 +354,7 @@ def predict() -> None:
     click.option("--target", metavar="COLUMN", help="Column to predict [default: of --load]."),
     task_option(
         "by the targets of --warmup; text, true/false, two whole numbers, or few from 0 or 1 up, "
-        "each seen twice, is classification."
+        "the largest seen twice, is classification."
     ),
     click.option("--model", default="auto", metavar="NAME", help="auto or basis."),
     out_path("--load", "Go on from this model."),

@@ -198,9 +198,10 @@ class Labels:
         elif kind in "biuf":
             label = read_number(cell, has_decimal_comma=has_decimal_comma)
         if label not in self._values:
+            numbers = ", and --task regression predicts numbers" if kind in "iuf" else ""
             raise ValueError(
                 f"{quoted(cell.strip())} is none of the classes that the model was begun with, "
-                f"{listed(self._names)}: a longer --warmup meets more"
+                f"{listed(self._names)}: a longer --warmup meets more{numbers}"
             )
         return self._values[label]
 
@@ -349,11 +350,11 @@ class Undecided:
 def _more_may_come(values: Array) -> bool:
     """Whether later rows may have other whole numbers: counts and prices do, codes seldom.
 
-    Codes are two, or go up from 0 or 1; and of those there are, each was seen more than once.
+    Codes are two, or go up from 0 or 1 and have no rare tail: the largest came more than once.
     """
     distinct, counts = np.unique(values, return_counts=True)
     is_coded = distinct[0] in (0.0, 1.0) and distinct[-1] - distinct[0] == len(distinct) - 1
-    return len(distinct) > 2 and not (is_coded and counts.min() > 1)
+    return len(distinct) > 2 and not (is_coded and counts[-1] > 1)
 
 
 # Counts, running scores, and what is said of single rows.

@@ -146,6 +146,7 @@ def test_many_whole_numbers_or_a_fraction_are_numbers(stream, tmp_path: Path) ->
         ([0, 1, 2] * 9, "classification"),
         ([1, 2, 3, 4] * 9, "classification"),
         ([2, 4] * 9, "classification"),
+        ([0, 1, 2, 3, 1, 2, 3], "classification"),  # a rare class, but no rare tail
         ([0, 1, 2] * 9 + [3], "regression"),  # seen once: more may come
         ([0, 1, 2, 5] * 9, "regression"),
         ([746, 747, 748] * 9, "regression"),
