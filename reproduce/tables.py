@@ -284,6 +284,22 @@ def _audit(metrics: dict[str, Any]) -> list[str]:
     return [*lines, "", f"Rows of all lists that are right after all: {said}.", "", seeds]
 
 
+def _audit_rows(metrics: dict[str, Any]) -> list[str]:
+    heads = ["rows", "labels", "CPU seconds", "share that looks wrong", "of the flipped found"]
+    rows = [
+        [
+            row["n"],
+            row["kind"],
+            f"{row['seconds']:g}",
+            f"{row['wrong']:.3f}",
+            "" if row["found"] is None else f"{row['found']:.3f}",
+            "yes" if row["warns"] else "no",
+        ]
+        for row in metrics["rows"]
+    ]
+    return table([*heads, "warns"], rows)
+
+
 def _audit_numbers(metrics: dict[str, Any]) -> list[str]:
     methods = list(metrics["cells"][0]["average_precision"])
     shares = [name for name in ("learned_share", "share_of_values") if name in metrics["cells"][0]]
@@ -435,6 +451,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-misspecified": ("sphere-misspecified-v1", _misspecified),
     "sphere-many": ("sphere-many-v1", _many),
     "sphere-audit": ("sphere-audit-v2", _audit),
+    "audit-rows": ("audit-rows-v1", _audit_rows),
     "audit-numbers": ("audit-numbers-v1", _audit_numbers),
     "audit-factors": ("audit-factors-v1", _audit_numbers),
     "review": ("review-v1", _review),
