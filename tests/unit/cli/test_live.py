@@ -20,7 +20,7 @@ from mercer.cli.terminal import Session, digits3, duration
 from mercer.estimation.cross_validate import Result
 from mercer.estimation.tasks import REGRESSION
 from mercer.posterior.evaluation import HeldClasses
-from mercer.sampling.progress import Board, ProgressBar, waiting
+from mercer.sampling.progress import Board, ProgressBar, in_hand, waiting
 from support.fake_regression import held_rows
 
 # Live scores.
@@ -162,26 +162,26 @@ def test_off_a_terminal_each_result_has_a_line() -> None:
     assert said == ["mercer gp: maximum, log score 0.354 ± 0.003, 30 s of CPU"]
 
 
+def wait_for(session: Session, words: str) -> None:
+    until = time.monotonic() + 30.0
+    while words not in session.err.file.getvalue():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def test_long_work_has_a_line_now_and_then_off_a_terminal(monkeypatch) -> None:
     monkeypatch.setattr("mercer.cli.terminal._SILENCE", 0.01)
     live = LiveScores(["ridge", "mercer gp"], 4, "log_score")
     live.begin("mercer gp")
     live.count("mercer gp")
     session = Session(err=Console(file=io.StringIO()))
-
-    def wait_for(words: str) -> None:
-        until = time.monotonic() + 30.0
-        while words not in session.err.file.getvalue():
-            assert time.monotonic() < until
-            time.sleep(0.01)
-
     with session.at_work(lambda: ""):
-        wait_for("at work   the first steps, ")
+        wait_for(session, "at work   the first steps, ")
     with session.at_work(live.in_hand):
-        wait_for("at work   mercer gp: 1 of 4 folds, ")
+        wait_for(session, "at work   mercer gp: 1 of 4 folds, ")
     with session.progress() as bar:
         bar.update(bar.add_task("scoring", total=9, detail="ridge"), advance=2)
-        wait_for("at work   scoring 2 of 9 ridge, ")
+        wait_for(session, "at work   scoring 2 of 9 ridge, ")
 
 
 def test_off_a_terminal_lines_say_how_far_a_fit_is(monkeypatch) -> None:
@@ -190,15 +190,11 @@ def test_off_a_terminal_lines_say_how_far_a_fit_is(monkeypatch) -> None:
     board.begin(40)
     with session.at_work("fitting"):
         with waiting("comparing 20 models by their evidence", False):
-            time.sleep(0.05)
+            wait_for(session, "at work   fitting: comparing 20 models by their evidence, ")
         with ProgressBar(board, 100, 40, is_shown=False, part="1/2"):
             board.report(0, 50, None)
-            time.sleep(0.05)
-        time.sleep(0.05)
-    told = session.err.file.getvalue()
-    assert "fitting: comparing 20 models by their evidence, 0." in told
-    assert "fitting: sampling 1/2, 25% of the steps, 0." in told
-    assert told.splitlines()[-1].startswith("at work   fitting, 0.")
+            wait_for(session, "at work   fitting: sampling 1/2, 25% of the steps, ")
+        assert in_hand() == ""
 
 
 def test_after_a_while_lines_are_fewer(monkeypatch) -> None:
