@@ -1,10 +1,10 @@
-"""What an audit of classes costs: by rows, and by how many labels look wrong.
+"""What an audit of classes costs: by rows, and by whether inputs decide the class.
 
 Two classes of six standard normal inputs, with a smooth boundary. Either 10 % of the labels are
-flipped, or none is and inputs do not decide the class (its log odds are the function itself), so
-that many labels look wrong. Default fits of the kernel Gibbs sampler, which is what `mercer audit`
-runs. "wrong" is the mean probability that a label is wrong, "found" the share of flipped rows among
-as many that look most wrong. Seven minutes.
+flipped, or none is and inputs do not decide the class (its log odds are the function). Default fits
+of the kernel Gibbs sampler, which is what `mercer audit` runs. "wrong" is the mean probability that
+a label is wrong, "found" the share of flipped rows among as many that look most wrong. Seven
+minutes.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def always(seed: int, missing: str = "error") -> dict[str, Any]:
     return {**common, "missing": missing} if missing == "posterior" else common
 
 
-_FEATURES = 512
+_FEATURES = 512  # in the place of a kernel of many rows
 
 
 def features_of_many(entry: ModelEntry, settings: dict[str, Any], n: int) -> dict[str, Any]:
@@ -576,15 +576,16 @@ def _describe_model(
 
 
 def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -> None:
-    """Warn where matrices of n x n numbers make a run long: where there is a kernel, in full."""
+    """Warn where n x n matrices of a kernel make a run long, or walls of many rows may."""
     params = estimator.get_params()
-    if n > LARGE and params.get("rank") is not None and params["max_seconds"] is None:
-        words = "where many labels look wrong this takes up to an hour; --set max_seconds=900 ends"
-        session.note("time", f"{words} it in time")
-    is_finite = params.get("kernel", "linear") == "linear" or params.get("rank") is not None
-    if n <= LARGE or is_finite:
+    if n <= LARGE or params.get("kernel", "linear") == "linear":
         return
-    finite = ", or --set rank=512 (finite features)" if "rank" in params else ""
+    if params.get("rank") is not None:
+        if params["max_seconds"] is None:
+            words = "where many labels look wrong this takes up to an hour; --set max_seconds=900"
+            session.note("time", f"{words} ends it in time")
+        return
+    finite = f", or --set rank={_FEATURES} (finite features)" if "rank" in params else ""
     ends = "; --set max_seconds=60 ends it in time" if "max_seconds" in params else ""
     session.note(
         "warning",

@@ -203,6 +203,7 @@ class ProgressBar:
         self, board: Board, n_steps: int, n_warmup: int, *, is_shown: bool, part: str = ""
     ) -> None:
         self._board, self._n_steps, self._n_warmup = board, n_steps, n_warmup
+        self._total = len(board.n_done) * n_steps
         self._is_shown, self._part = is_shown, f" {part}" if part else ""
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -228,7 +229,6 @@ class ProgressBar:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        n_chains = len(self._board.n_done)
         bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -238,7 +238,7 @@ class ProgressBar:
             console=Console(stderr=True),
         )
         with bar:
-            task = bar.add_task("sampling", total=n_chains * self._n_steps, detail="")
+            task = bar.add_task("sampling", total=self._total, detail="")
             while True:
                 is_over = self._is_over.wait(0.1)
                 bar.update(task, **self._look())
@@ -246,20 +246,19 @@ class ProgressBar:
                     return
 
     def _draw_in_notebook(self) -> None:
-        line, began = _NotebookLine(), time.monotonic()
-        total, is_over = len(self._board.n_done) * self._n_steps, False
+        line, began, is_over = _NotebookLine(), time.monotonic(), False
         while not is_over:
             is_over = self._is_over.wait(0.5)
             seen = self._look()
             what = " ".join(seen["description"].split())
-            parts = [f"{what} {seen['completed']}/{total}", seen["detail"]]
+            parts = [f"{what} {seen['completed']}/{self._total}", seen["detail"]]
             parts.append(f"{time.monotonic() - began:.0f} s")
-            line.show(", ".join(filter(None, parts)), seen["completed"] / max(total, 1))
+            line.show(", ".join(filter(None, parts)), seen["completed"] / max(self._total, 1))
 
     def _words(self) -> str:
-        seen, total = self._look(), len(self._board.n_done) * self._n_steps
+        seen = self._look()
         what = " ".join(seen["description"].split())
-        return f"{what}, {seen['completed'] / max(total, 1):.0%} of the steps"
+        return f"{what}, {seen['completed'] / max(self._total, 1):.0%} of the steps"
 
     def _look(self) -> dict[str, Any]:
         n_done = self._board.n_done

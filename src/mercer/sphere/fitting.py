@@ -485,11 +485,8 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     else:
         compared = over_both_noises(compared)
         p = probabilities_by_noise(compared)
-    if _is_hasty(problem, options):
-        weights = np.zeros(p.shape)
-        weights.flat[np.argmax(p)] = 1.0
-    else:
-        weights = shares(p, stream(options.entropy, "models"), options.n_draws)
+    most = 1 if _is_hasty(problem, options) else options.n_draws
+    weights = shares(p, stream(options.entropy, "models"), most)
     if by_class is not None and noise is not by_class:
         notes = (*notes, _say_noise(*weights.sum(axis=0)))
     models: list[_Model] = [
