@@ -282,7 +282,7 @@ def test_of_other_laws_the_noise_is_the_same_everywhere() -> None:
 def test_rows_to_ask_for_are_not_those_whose_targets_are_noise() -> None:
     """Half log2(1 + v / s^2) bits; where the noise is even the order is that of v."""
     rng = np.random.default_rng(0)
-    rows, pool = rng.uniform(-2.0, 2.0, (150, 1)), np.linspace(-2.5, 2.5, 101)[:, np.newaxis]
+    rows, pool = rng.uniform(-2.0, 2.0, (150, 1)), np.linspace(-2.0, 2.0, 101)[:, np.newaxis]
     std = 0.02 + 1.5 * (rows[:, 0] > 0.0)
     y = 30.0 * (np.sin(2.0 * rows[:, 0]) + std * rng.standard_normal(150))
     settings = {"n_frequencies": 12, "n_warmup": 20, "n_chains": 2}
