@@ -104,20 +104,32 @@ def always(seed: int, missing: str = "error") -> dict[str, Any]:
 _FEATURES = 512  # in the place of a kernel of many rows
 
 
-def features_of_many(entry: ModelEntry, settings: dict[str, Any], n: int) -> dict[str, Any]:
-    """Give a rank where the matrices of sphere would be too large and no setting says otherwise."""
+def features_of_many(
+    entry: ModelEntry, settings: dict[str, Any], n: int, n_classes: int = 0
+) -> dict[str, Any]:
+    """Give a rank where the matrices of sphere would be too large and no setting says otherwise.
+
+    Two classes, of rows in memory, are propagated then: chains may take an hour.
+    """
     from mercer.kernels.names import KERNELS
+    from mercer.sphere.evidence import LARGEST_PROPAGATED
     from mercer.sphere.selection import LARGEST_EXACT
 
     has_matrices = settings.get("kernel", "rbf") in KERNELS.keys() - {"linear"}
-    is_large = entry.name == "sphere" and n > LARGEST_EXACT
-    return {"rank": _FEATURES} if is_large and has_matrices else {}
+    if entry.name != "sphere" or n <= LARGEST_EXACT or not has_matrices:
+        return {}
+    is_propagated = n_classes == 2 and _FEATURES * n <= LARGEST_PROPAGATED
+    return {"rank": _FEATURES, **({"sampler": "propagation"} if is_propagated else {})}
 
 
 def features_words(estimator: Any) -> str:
-    """Say, after what the model is, that it has finite features."""
-    rank = estimator.get_params().get("rank")
-    return "" if rank is None else f", {rank} features in place of its kernel"
+    """Say, after what the model is, that it has finite features, and no chains."""
+    params = estimator.get_params()
+    rank = params.get("rank")
+    said = "" if rank is None else f", {rank} features in place of its kernel"
+    if params.get("sampler") == "propagation":
+        said += ", expectation propagation in place of chains"
+    return said
 
 
 def make_estimator(
@@ -428,7 +440,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     if checkpoint is not None:
         common["checkpoint"] = str(checkpoint / "fit")
     able = able_models(table.task.name, len(table.classes))
-    common |= features_of_many(entry, settings, n_rows)
+    common |= features_of_many(entry, settings, n_rows, len(table.classes or ()))
     estimator = make_estimator(entry.estimator_class(), settings, common, able)
     refuse_conflicts(table, estimator)
     _describe_model(options, entry, estimator, table, session)
@@ -581,7 +593,10 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
     if n <= LARGE or params.get("kernel", "linear") == "linear":
         return
     if params.get("rank") is not None:
-        if params["max_seconds"] is None:
+        if params["sampler"] == "propagation":
+            words = "--set sampler=auto takes up to an hour, and overlap for labels that are wrong"
+            session.note("chains", words)
+        elif params["max_seconds"] is None:
             words = "where many labels look wrong this takes up to an hour; --set max_seconds=900"
             session.note("time", f"{words} ends it in time")
         return

@@ -1,4 +1,4 @@
-"""Evidence of every noise rate from one tempered run, and its approximation.
+"""Evidence of every noise rate from one tempered run, its approximation, and draws from that.
 
 **Target.** With a common rate the likelihood depends on a classifier through its number of errors e
 only, so the evidence of any rate, known or integrated out, follows from the prior law of e:
@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtr
+from scipy.special import expit, logit, ndtr, ndtri
 
-from mercer.errors import NumericalError
+from mercer.errors import NumericalError, UsageError
 from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise, fixed_rate, log_incomplete_beta
 from mercer.numerics.cholesky import factorise, invert_triangle, multiply_lower
 
@@ -55,6 +55,7 @@ from mercer.numerics.cholesky import factorise, invert_triangle, multiply_lower
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 _MAX_BLOCKS = 40
 _MIN_SWEEPS = 8
@@ -499,7 +500,8 @@ class _Labels:
         """One sweep; also the probabilities that labels are wrong."""
         rates = 0.5 * expit(log_odds)
         own, other = self.noise.rates_of_rows(rates)
-        sites, marginal, mean, log_det = self._gaussian(sites)  # step 1
+        sites, C, log_det = self._factor(sites)  # step 1
+        marginal, mean, _ = self._marginals(C, sites)
         cavity = np.maximum(1.0 / marginal - sites.precision, _SMALLEST / marginal)  # step 2
         m = (mean / marginal - sites.shift) / cavity
         sd = np.sqrt(1.0 / cavity + self.variance)
@@ -523,8 +525,20 @@ class _Labels:
         gradient = rates * (1.0 - 2.0 * rates) * by_rate
         return _Swept(moved, log_odds, log_z, gradient, is_settled=False), wrong
 
-    def _gaussian(self, sites: Sites) -> tuple[Sites, Array, Array, float]:
-        """Sites as they may be; variances and means of f under them; log det P."""
+    def normal(self, sites: Sites, log_odds: Array) -> NormalLaw:
+        """The law of classifiers that sites at rest say, and P(wrong) of each label."""
+        _, p_wrong = self._sweep(sites, log_odds, 0.0)
+        sites, C, _ = self._factor(sites)
+        marginal, mean, centre = self._marginals(C, sites)
+        return NormalLaw(centre, np.tril(C), mean, np.sqrt(marginal), p_wrong)
+
+    def log_posterior(self, swept: _Swept) -> tuple[float, float]:
+        """Log density of the rates at which sites have come to rest, and its slope along both."""
+        value = swept.log_z + self._log_prior(swept.log_odds)
+        return value, float((swept.gradient + self._prior_gradient(swept.log_odds)).sum())
+
+    def _factor(self, sites: Sites) -> tuple[Sites, Array, float]:
+        """Sites as they may be; C with C'C = P^-1, lower triangular; log det P."""
         while True:
             if sites.precision.min() >= 0.0:  # of a matrix and itself: half the work
                 rooted = self.L * np.sqrt(sites.precision)[:, np.newaxis]
@@ -541,9 +555,13 @@ class _Labels:
                 sites = replace(sites, precision=sites.precision - (1.0 if is_tiny else 0.5) * low)
         log_det = 2.0 * float(np.log(C.diagonal()).sum())
         invert_triangle(C)
+        return sites, C, log_det
+
+    def _marginals(self, C: Array, sites: Sites) -> tuple[Array, Array, Array]:
+        """Variances and means of f, (n,) each; that of g is C' times the last, (r,)."""
         A = multiply_lower(C, self.L.T)
-        marginal = np.maximum(np.einsum("ij,ij->j", A, A), _NO_VARIANCE)
-        return sites, marginal, A.T @ (A @ sites.shift), log_det
+        centre = A @ sites.shift
+        return np.maximum(np.einsum("ij,ij->j", A, A), _NO_VARIANCE), A.T @ centre, centre
 
     def _by_rate(self, of_wrong: Array, of_right: Array) -> Array:
         """Sums over rows: a wrong label is due to the rate of the other class."""
@@ -573,3 +591,96 @@ class _Labels:
         assert self.noise.prior is not None
         (a, b), q = self.noise.prior, 0.5 * expit(log_odds)
         return np.asarray((a - (b - 1.0) * q / (1.0 - q)) * (1.0 - 2.0 * q) - 2.0 * q)
+
+
+# The posterior that the approximation is of: normal laws of classifiers, one for each of some
+# values of a rate that is learned, and weights.
+#
+# Where many labels look wrong a rate is known well, and its mode is enough. Else values a posterior
+# standard deviation apart in the log odds of 2 q, from the mode on as far as they have some weight;
+# of two rates both move together. What tells a rate from the draws' errors does the rest.
+
+# Standard deviation of the log odds below which the mode is enough; values on either side of it, at
+# most; nats behind the mode beyond which they have no weight.
+_KNOWN_RATE, _MOST_NODES, _NO_WEIGHT = 0.1, 8, 5.0
+# Numbers of L, of which there are three matrices at once, at most.
+LARGEST_PROPAGATED = 2**27
+NOT_AT_REST = (
+    "expectation propagation did not come to rest with these labels; sampler='auto' takes chains"
+)
+
+
+@dataclass(frozen=True)
+class NormalLaw:
+    """g = root' (centre + z), z ~ N(0, I), at known rates, and what it says of the labels.
+
+    ``root`` (r, r) and ``centre`` (r,); mean and standard deviation of f = L g and ``p_wrong``, the
+    probability that the label is wrong, of each row, (n,) each. Of a label that looks wrong the law
+    of f has two parts, of which the normal one keeps mean and variance: the share of f <= 0 in it
+    is not that probability.
+    """
+
+    centre: Array
+    root: Array
+    mean: Array
+    sd: Array
+    p_wrong: Array
+
+    def draw(
+        self, rng: np.random.Generator, L: Array, nugget: float, n: int
+    ) -> tuple[Array, Array, BoolArray]:
+        """Draw g (n, r), all of f (n, n_rows), and which labels are wrong: the lowest, by p_wrong.
+
+        The noise of rows, of variance ``nugget``, is drawn on the side that the label is said to be
+        on.
+        """
+        G = (self.centre + rng.standard_normal((n, len(self.centre)))) @ self.root
+        F = G @ L.T
+        if nugget == 0.0:
+            return G, F, self.mean + self.sd * ndtri(self.p_wrong) >= F
+        own = math.sqrt(nugget)
+        highest = self.mean + np.sqrt(self.sd**2 + nugget) * ndtri(self.p_wrong)
+        is_wrong = highest - own * rng.standard_normal(F.shape) >= F
+        side = np.where(is_wrong, -1.0, 1.0)
+        below = np.maximum(ndtr(side * F / own), np.finfo(float).tiny)
+        return G, F - side * own * ndtri(rng.random(F.shape) * below), is_wrong
+
+
+def approximate_posterior(
+    L: Array, variance: Array, noise: LabelNoise
+) -> tuple[Array, tuple[NormalLaw, ...]]:
+    """Weights (k,) and laws of classifiers by expectation propagation.
+
+    The arguments are those of `approximate_evidence`. A `NumericalError` where sites do not rest, a
+    `UsageError` where L is too large.
+    """
+    if L.size > LARGEST_PROPAGATED:
+        raise UsageError(
+            f"sampler='propagation' holds {L.shape[0]} rows of {L.shape[1]} features in memory, "
+            f"{LARGEST_PROPAGATED} numbers at most; use 'auto', or fewer rows or features"
+        )
+    mode = approximate_evidence(L, variance, noise)
+    if not mode.is_settled:
+        raise NumericalError(NOT_AT_REST)
+    labels, log_odds = _Labels(L, variance, noise), logit(2.0 * mode.rates)
+    if noise.prior is None:
+        return np.ones(1), (labels.normal(mode.sites, log_odds),)
+    swept = labels.settle(mode.sites, log_odds, _AT_REST)
+    value, slope = labels.log_posterior(swept)
+    there = labels.settle(mode.sites, log_odds + _STEP, _FINE)
+    width = max((slope - labels.log_posterior(there)[1]) / _STEP, _FLATTEST) ** -0.5
+    nodes = [(value, swept)]
+    for step in (width, -width) if width >= _KNOWN_RATE else ():
+        sites = swept.sites
+        for k in range(1, _MOST_NODES + 1):
+            if not _RATES[0] < 0.5 * expit(log_odds + k * step).min() < _RATES[1]:
+                break
+            other = labels.settle(sites, log_odds + k * step, _AT_REST)
+            sites, found = other.sites, labels.log_posterior(other)[0]
+            if not other.is_settled or found < value - _NO_WEIGHT:
+                break
+            nodes.append((found, other))
+    values = np.array([found for found, _ in nodes])
+    weights = np.exp(values - values.max())
+    laws = (labels.normal(one.sites, one.log_odds) for _, one in nodes)
+    return weights / weights.sum(), tuple(laws)

@@ -32,8 +32,9 @@ from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
 from mercer.sampling.progress import tell, waiting
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sampling.signals import part_of_time
-from mercer.sphere.evidence import EvidenceCurve
+from mercer.sphere.evidence import EvidenceCurve, approximate_posterior
 from mercer.sphere.sampler import (
+    NormalSampler,
     PriorStart,
     SphereAdaptation,
     SphereModel,
@@ -45,10 +46,11 @@ from mercer.sphere.sampler import (
     signed_rows,
 )
 from mercer.sphere.screened import (
-    Rows,
+    LinearStart,
     ScreenedAdaptation,
     ScreenedSampler,
     first_screening,
+    signed_in_single_precision,
     some_rows,
 )
 from mercer.sphere.selection import (
@@ -88,8 +90,12 @@ _FEWEST_WARMUP = 30
 # Steps that tune the chains of many rows where time is short: the active rows have settled then.
 _HASTY_WARMUP = 60
 _HASTY = "for max_seconds one model gives draws, after {} steps of warm-up"
-# Trajectories of a step of the screened sampler, and rows that its linear start is fitted to.
-_SCREENED_TRAJECTORIES, _START_ROWS = 16, 200_000
+# Trajectories of a step of the screened sampler.
+_SCREENED_TRAJECTORIES = 16
+_APPROXIMATE = (
+    "draws are of the normal law of expectation propagation, an approximation; sampler='auto' "
+    "takes chains"
+)
 RATE_OF_MANY = f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
 # Powers of the likelihood where rungs are asked for.
 _POWERS = tuple(np.linspace(0.0, 1.0, 8).tolist())
@@ -105,6 +111,8 @@ class Chains:
 
 def check_sampler(sampler: str, noise: LabelNoise | Confusion) -> None:
     """Refuse a sampler that does not go with the number of classes or of rows."""
+    if sampler == "propagation" and (isinstance(noise, Confusion) or noise.n_classes > 2):
+        raise UsageError("sampler='propagation' is for two classes; use 'auto', 'hmc' or 'lines'")
     if isinstance(noise, Confusion) and sampler == "hmc":
         raise UsageError(
             "sampler='hmc' with more than two classes needs one noise rate, or one a row; use "
@@ -114,9 +122,10 @@ def check_sampler(sampler: str, noise: LabelNoise | Confusion) -> None:
         raise UsageError(f"sampler={sampler!r} is for two classes; use 'auto', 'hmc' or 'lines'")
     if isinstance(noise, Confusion) or noise.n_classes > 2 or len(noise.group) <= LARGEST_WHOLE:
         return
-    if sampler not in ("auto", "hmc"):
+    if sampler not in ("auto", "hmc", "propagation"):
         raise UsageError(
-            f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use 'auto' or 'hmc'"
+            f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use 'auto', 'hmc' or "
+            "'propagation'"
         )
     if not noise.is_common or noise.must_be_right.any():
         raise UsageError(RATE_OF_MANY)
@@ -132,10 +141,13 @@ def make_chains(
 ) -> Chains:
     """Make the sampler of one model for labels 0..C-1.
 
-    ``sampler`` is "auto", "tempered" or one move; the margins of ``rows`` (k,) are monitored.
+    ``sampler`` is "auto", "tempered", "propagation" or one move; the margins of ``rows`` (k,) are
+    monitored.
     """
     if isinstance(noise, Confusion) or noise.n_classes > 2:
         return _several(space, labels, noise, sampler, rows, n_warmup)
+    if sampler == "propagation":
+        return _normal(space, labels, noise, rows)
     if len(labels) > LARGEST_WHOLE:
         return _screened(space, labels, noise, rows, n_warmup)
     design = space.design()
@@ -229,7 +241,7 @@ def _screened(
     rows: NDArray[np.int64],
     n_warmup: int,
 ) -> Chains:
-    L = _signed_in_single_precision(space, labels)
+    L = signed_in_single_precision(space, labels)
     monitored = some_rows(L, rows)
     start = LinearStart(L)
     guess = start(np.random.default_rng(0))
@@ -240,38 +252,48 @@ def _screened(
     return Chains(chain, ScreenedAdaptation(n_warmup))
 
 
-def _signed_in_single_precision(space: Space, labels: NDArray[np.int64]) -> Rows:
-    """Rows of the feature space, labels multiplied in, kept where the inputs are."""
-    L: Rows = space.kept(functools.partial(_signed, np.packbits(labels == 1)))
-    return L
+def _normal(
+    space: Space, labels: NDArray[np.int64], noise: LabelNoise, rows: NDArray[np.int64]
+) -> Chains:
+    L, variance = space.smooth_rows()
+    L, nugget = signed_rows(L, labels), space.nugget
+    weights, laws = approximate_posterior(L, variance, noise)
+    lift: Callable[[Array, Array], Array] = _unchanged
+    if len(labels) > LARGEST_WHOLE:
+        monitored = L[rows]
+        recorder: Any = _ScreenedRecorder(monitored, _lengths(monitored))
+        record = functools.partial(_many, recorder)
+    else:
+        design = space.design()
+        recorder = _Recorder(space, design, _lengths(design.L), rows)
+        record = functools.partial(_whole, recorder)
+        if design.dual is not None:
+            signs = None if nugget == 0.0 else np.where(labels == 1, 1.0, -1.0)
+            lift = functools.partial(_of_whole_space, design.dual, signs)
+    return Chains(NormalSampler(L, nugget, weights, laws, lift, record), None)
 
 
-def _signed(
-    is_second: NDArray[np.uint8], first: int, blocks: Iterator[NDArray[np.float32]]
-) -> Iterator[NDArray[np.float32]]:
-    """Multiply labels, packed eight to a byte, into rows."""
-    for block in blocks:
-        last = first + len(block)
-        own = np.unpackbits(is_second[first // 8 : -(-last // 8)])[first % 8 :][: len(block)]
-        yield block * np.where(own, np.float32(1.0), np.float32(-1.0))[:, np.newaxis]
-        first = last
+def _unchanged(_f: Array, g: Array) -> Array:
+    return g
 
 
-@dataclass(frozen=True)
-class LinearStart:
-    """Least squares on some of the rows, others for every chain."""
+def _of_whole_space(dual: Array, signs: Array | None, f: Array, g: Array) -> Array:
+    """What all of f says; without noise of rows g are the first coordinates."""
+    if signs is not None:
+        return np.asarray((f * signs) @ dual)
+    return np.pad(g, [(0, 0), (0, dual.shape[1] - g.shape[1])])
 
-    L: Rows
 
-    def __call__(self, rng: np.random.Generator) -> Array:
-        """Draw the rows and fit; the length is that of a draw from the prior."""
-        n, r = self.L.shape
-        chosen = np.sort(rng.choice(n, min(n, max(_START_ROWS, 10 * r)), replace=False))
-        A = some_rows(self.L, chosen)
-        product = (A.T @ A).astype(np.float64)
-        product.flat[:: r + 1] += 1e-6 * product.trace() / r
-        g = np.linalg.solve(product, A.sum(axis=0))
-        return np.asarray(g * (math.sqrt(r) / np.linalg.norm(g)))
+def _whole(
+    recorder: _Recorder, f: Array, g: Array, is_wrong: NDArray[np.bool_]
+) -> Mapping[str, NDArray[Any]]:
+    return {**recorder(f, g), "is_wrong": is_wrong}
+
+
+def _many(
+    recorder: _ScreenedRecorder, _f: Array, g: Array, is_wrong: NDArray[np.bool_]
+) -> Mapping[str, NDArray[Any]]:
+    return recorder(int(np.count_nonzero(is_wrong)), g)
 
 
 @dataclass(frozen=True)
@@ -359,7 +381,8 @@ class Problem:
     Draws are taken under ``noise``; candidates are compared under ``noise_of(rows)`` for some
     of the rows, None for no comparison (a single candidate with too many rows). ``by_class`` has
     rates for each of two classes, over which and one rate draws are averaged, or is ``noise``
-    itself. ``sampler`` is "auto", "tempered" or one move; ``names`` None for positions.
+    itself. ``sampler`` is "auto", "tempered", "propagation" or one move; ``names`` None for
+    positions.
     """
 
     candidates: tuple[Candidate, ...]
@@ -370,6 +393,11 @@ class Problem:
     names: RowNames | None = None
     by_class: LabelNoise | None = None
     known: Array | None = None  # of a fit to these rows and a few more: `what_is_known`
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether expectation propagation takes the place of chains."""
+        return self.sampler == "propagation"
 
 
 @dataclass(frozen=True)
@@ -406,9 +434,12 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     elif _is_hasty(problem, options):
         options = replace(options, n_warmup=min(options.n_warmup, _HASTY_WARMUP))
         choice = replace(choice, notes=(*choice.notes, _HASTY.format(options.n_warmup)))
+    if problem.is_approximate:
+        options = replace(options, n_warmup=0)
+        choice = replace(choice, notes=(*choice.notes, _APPROXIMATE))
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
     counts = _allot(choice.weights[choice.weights > 0.0], options.n_draws)
-    runs: list[Sampled] = []
+    runs, p_wrong = list[Sampled](), np.zeros(n)
     for (candidate, noise), count in zip(choice.models, counts, strict=True):
         own = replace(
             options,
@@ -418,11 +449,18 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
             part=f"{len(runs) + 1}/{len(counts)}" if len(counts) > 1 else "",
             deadline=part_of_time(options.deadline, count / sum(counts[len(runs) :])),
         )
-        runs.append(_sample(replace(problem, noise=noise), candidate, np.sort(rows), own))
+        run, sampler = _sample(replace(problem, noise=noise), candidate, np.sort(rows), own)
+        runs.append(run)
+        if isinstance(sampler, NormalSampler):
+            p_wrong += count / sum(counts) * sampler.p_wrong
     draws, models = _joined([run.draws for run in runs], choice.models, options.entropy)
     notes = dict.fromkeys(note for run in runs for note in run.notes)
     spaces = [one.space for one in models]
-    p = label_proba(draws, spaces, problem.labels, problem.noise.n_classes)
+    if problem.is_approximate:  # known without the noise of draws
+        p = np.where(problem.labels == 1, 1.0 - p_wrong, p_wrong)
+        p = np.column_stack([1.0 - p, p])
+    else:
+        p = label_proba(draws, spaces, problem.labels, problem.noise.n_classes)
     return FittedSphere(
         draws, p, diagnose(draws), (*notes, *choice.notes), choice.compared, models,
         choice.probability.sum(axis=1), float(choice.probability[choice.weights == 0.0].sum()),
@@ -433,6 +471,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
 def _is_hasty(problem: Problem, options: RunOptions) -> bool:
     """Whether many rows have a time limit: not where a run that goes on must be the same."""
     is_limited = options.deadline is not None and options.run is None
+    is_limited &= not problem.is_approximate
     return is_limited and len(problem.labels) > LARGEST_WHOLE
 
 
@@ -470,6 +509,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     compared = compare(
         candidates, problem.labels, problem.noise_of, options.entropy,
         options.deadline_before_chains(_COMPARING), rows, problem.by_class, problem.known,
+        has_runs=not problem.is_approximate,
     )  # fmt: skip
     left = what_is_known(candidates, compared)
     n_left_out = 0 if problem.known is None else np.isnan(problem.known[:, 0]).sum()
@@ -530,15 +570,16 @@ def _part_of_warmup(n_warmup: int, share: float) -> int:
 
 def _sample(
     problem: Problem, candidate: Candidate, rows: NDArray[np.int64], options: RunOptions
-) -> Sampled:
-    """Draw classifiers from one model."""
+) -> tuple[Sampled, Sampler[Any, Any]]:
+    """Draw classifiers from one model; also give what drew them."""
     with one_blas_thread():
         chains = make_chains(
             candidate.space, problem.labels, problem.noise, problem.sampler, rows, options.n_warmup
         )
     names = RowNames.positions(len(problem.labels)) if problem.names is None else problem.names
     labels = Labels({"margin": tuple(names.short(row) for row in rows)}, ("margin",))
-    return sample(chains.sampler, options, adaptation=chains.adaptation, labels=labels)
+    drawn = sample(chains.sampler, options, adaptation=chains.adaptation, labels=labels)
+    return drawn, chains.sampler
 
 
 def _joined(
@@ -710,6 +751,8 @@ def compile_loops(tell: Callable[[str], None], n_classes: int = 2, sampler: str 
 
     Loops of several classes and of the great circle are compiled where they are needed.
     """
+    if sampler == "propagation":
+        return
     more = [compile_several] * (n_classes > 2) + [compile_circle] * (sampler == "great_circle")
     compile_first(tell, compile_now, *more)
 

@@ -26,7 +26,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,7 @@ from mercer.errors import DataError, RowsError
 from mercer.likelihoods.label_noise import LabelNoise, Walls, walls_of
 from mercer.sampling.hmc import mass_windows
 from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.sphere.evidence import NormalLaw
 from mercer.sphere.great_circle import great_circle_moves
 from mercer.sphere.loops import count_errors, line_moves, trajectories
 
@@ -523,3 +524,65 @@ def _n_needed(n_trajectories: int, n_errors: Array) -> int:
     if correlation >= _CORRELATION:
         return n_trajectories
     return math.ceil(n_trajectories * math.log(_CORRELATION) / math.log(correlation))
+
+
+# Independent draws from the normal laws of expectation propagation.
+
+
+@dataclass(frozen=True)
+class NormalState:
+    """Draws made ahead: vectors (b, r), f (b, n) and which labels are wrong; that of ``index``."""
+
+    vectors: Array
+    f: Array
+    is_wrong: NDArray[np.bool_]
+    index: int
+
+
+@dataclass(frozen=True)
+class NormalInfo:
+    """Nothing can go wrong with an independent draw."""
+
+    n_errors: int
+
+
+@dataclass(frozen=True)
+class NormalSampler(Sampler[NormalState, NormalInfo]):
+    """Classifiers from normal laws, (k,) with ``weights``, of L (n, r), labels multiplied in.
+
+    Rows have independent noise of variance ``nugget`` besides. ``lift`` turns draws of f (b, n) and
+    g (b, r) into vectors of the whole feature space; ``recorder`` names the arrays of f, vector,
+    and which labels are wrong.
+    """
+
+    L: Array
+    nugget: float
+    weights: Array
+    laws: tuple[NormalLaw, ...]
+    lift: Callable[[Array, Array], Array]
+    recorder: Callable[[Array, Array, NDArray[np.bool_]], Mapping[str, NDArray[Any]]]
+
+    @property
+    def p_wrong(self) -> Array:
+        """P(the label of each row is wrong), (n,), without the noise of draws."""
+        return np.asarray(self.weights @ np.stack([law.p_wrong for law in self.laws]))
+
+    def init(self, rng: np.random.Generator) -> NormalState:
+        """Draw some."""
+        counts = rng.multinomial(_BLOCK, self.weights)
+        each = zip(self.laws, counts, strict=True)
+        drawn = [law.draw(rng, self.L, self.nugget, k) for law, k in each]
+        order = rng.permutation(_BLOCK)
+        G, F, is_wrong = (np.concatenate(part)[order] for part in zip(*drawn, strict=True))
+        return NormalState(self.lift(F, G), F, is_wrong, 0)
+
+    def step(self, rng: np.random.Generator, state: NormalState) -> tuple[NormalState, NormalInfo]:
+        """Take the next; draw others after the last."""
+        is_last = state.index + 1 == len(state.f)
+        state = self.init(rng) if is_last else replace(state, index=state.index + 1)
+        return state, NormalInfo(int(np.count_nonzero(state.is_wrong[state.index])))
+
+    def record(self, state: NormalState) -> Mapping[str, NDArray[Any]]:
+        """Return what the recorder makes of the classifier."""
+        k = state.index
+        return self.recorder(state.f[k], state.vectors[k], state.is_wrong[k])

@@ -254,7 +254,8 @@ def _restore_model(fields: Any, k: int, arrays: Arrays, n_inputs: int) -> Candid
     elif fields["kind"] != "linear":
         raise ValueError(f"unknown kind of model {str(fields['kind'])[:40]!r}")
     require(mapped is None or mapped.n_inputs == n_inputs, "features")
-    space = FeatureSpace(FiniteFeatures(mapped, scale, constant), np.empty((0, n_inputs)))
+    features = FiniteFeatures(mapped, scale, constant)
+    space = FeatureSpace(features, np.empty((0, n_inputs)), nugget)
     return Candidate(kernel, lengthscale, nugget, space)
 
 

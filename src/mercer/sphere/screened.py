@@ -36,7 +36,7 @@ from mercer.likelihoods.label_noise import LabelNoise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.loops import reflect_and_refract
 from mercer.sphere.sampler import LENGTH_IN_SD, MAX_EVENTS_A_ROW, QUARTER, SphereModel, jittered
-from mercer.sphere.space import each_of
+from mercer.sphere.space import Space, each_of
 
 if TYPE_CHECKING:
     from mercer.data.dask import HeldArrays
@@ -369,3 +369,43 @@ def _smallest(distance: NDArray[Any], count: int) -> NDArray[np.int64]:
     below = np.flatnonzero(distance < limit)
     equal = np.flatnonzero(distance == limit)[: count - len(below)]
     return np.sort(np.concatenate([below, equal])).astype(np.int64)
+
+
+# The rows of a problem, and where chains start.
+
+# Rows that the linear start is fitted to.
+_START_ROWS = 200_000
+
+
+def signed_in_single_precision(space: Space, labels: NDArray[np.int64]) -> Rows:
+    """Rows of the feature space, labels multiplied in, kept where the inputs are."""
+    L: Rows = space.kept(functools.partial(_signed, np.packbits(labels == 1)))
+    return L
+
+
+def _signed(
+    is_second: NDArray[np.uint8], first: int, blocks: Iterator[NDArray[np.float32]]
+) -> Iterator[NDArray[np.float32]]:
+    """Multiply labels, packed eight to a byte, into rows."""
+    for block in blocks:
+        last = first + len(block)
+        own = np.unpackbits(is_second[first // 8 : -(-last // 8)])[first % 8 :][: len(block)]
+        yield block * np.where(own, np.float32(1.0), np.float32(-1.0))[:, np.newaxis]
+        first = last
+
+
+@dataclass(frozen=True)
+class LinearStart:
+    """Least squares on some of the rows, others for every chain."""
+
+    L: Rows
+
+    def __call__(self, rng: np.random.Generator) -> Array:
+        """Draw the rows and fit; the length is that of a draw from the prior."""
+        n, r = self.L.shape
+        chosen = np.sort(rng.choice(n, min(n, max(_START_ROWS, 10 * r)), replace=False))
+        A = some_rows(self.L, chosen)
+        product = (A.T @ A).astype(np.float64)
+        product.flat[:: r + 1] += 1e-6 * product.trace() / r
+        g = np.linalg.solve(product, A.sum(axis=0))
+        return np.asarray(g * (math.sqrt(r) / np.linalg.norm(g)))

@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import DataError, UsageError
+from mercer.errors import DataError, NumericalError, UsageError
 from mercer.estimation.run import check_choice, check_count
 from mercer.features.maps import FeatureMap, draw_fourier, fit_nystroem
 from mercer.kernels.base import Kernel
@@ -28,7 +28,7 @@ from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
 from mercer.random import stream
 from mercer.sampling.signals import is_late
-from mercer.sphere.evidence import Approximation, ErrorLaw, approximate_evidence
+from mercer.sphere.evidence import NOT_AT_REST, Approximation, ErrorLaw, approximate_evidence
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import (
     FeatureSpace,
@@ -147,6 +147,8 @@ def compare(
     among: NDArray[np.int64] | None = None,
     by_class: LabelNoise | None = None,
     known: Array | None = None,
+    *,
+    has_runs: bool = True,
 ) -> tuple[Compared, ...]:
     """Estimate the evidence of candidates, of those that are not hopeless on all rows; best first.
 
@@ -161,6 +163,7 @@ def compare(
     A candidate whose approximation did not come to rest has a run. One that was dropped has another
     chance if the best run ends below what was known of it. With what is ``known`` of a fit to more
     rows candidates far behind are left out, and the others have no runs where that is enough.
+    Unless it ``has_runs`` the approximation decides, of some of the rows where there are many.
 
     What has not been measured by the ``deadline`` (of `time.monotonic`) is left out, and a run
     under way ends early; the candidates in the middle come first. The result may be empty.
@@ -172,7 +175,7 @@ def compare(
     if known is not None:
         alive = [k for k in alive if not np.isnan(known[k, 0])]
     screens = _screens(entropy, everything)
-    if len(candidates) == 1:  # of few features propagation says too little
+    if len(candidates) == 1 and has_runs:  # of few features propagation says too little
         is_full = isinstance(candidates[0].space, KernelSpace)
         screens = [each for each in screens if is_full and len(each[0]) == len(everything)]
     for rows, limit in screens:
@@ -180,6 +183,8 @@ def compare(
         measured = {k: one for k, one in seen.items() if one is not None}
         compared |= measured
         approximate, alive = measured, _not_hopeless(measured, limit) if measured else []
+    if not has_runs:
+        return _approximated(compared, [k for k in alive if k in approximate])
     if not screens or len(screens[-1][0]) < len(everything):
         approximate = {}  # what some of the rows say is no part of the evidence of all
     finals = _without_runs({k: approximate[k] for k in alive if k in approximate}, known)
@@ -190,6 +195,19 @@ def compare(
         _run_rounds(measuring, candidates, everything, alive, approximate, compared)
         alive = [k for k in _overlooked(compared) if k not in looked_at]
     return tuple(sorted(map(_shown, compared.values()), key=_standing))
+
+
+def _approximated(compared: Mapping[int, Compared], finals: list[int]) -> tuple[Compared, ...]:
+    """What propagation alone says: of candidates, and noises, where it came to rest."""
+    at_rest = []
+    for k, one in compared.items():
+        if one.log_evidence > -math.inf:
+            has_both = one.by_class is not None and one.by_class[0] > -math.inf
+            by_class = one.by_class if has_both else None
+            at_rest.append(_shown(replace(one, is_final=k in finals, by_class=by_class)))
+    if compared and not at_rest:
+        raise NumericalError(NOT_AT_REST)
+    return tuple(sorted(at_rest, key=_standing))
 
 
 def _run_rounds(
@@ -528,6 +546,10 @@ def _within_reach(evidence: Mapping[int, tuple[float, float]], limit: float) -> 
 
 # From the arguments ``kernel``, ``lengthscale``, ``nugget`` and ``rank`` to models to compare.
 
+_NO_NUGGET = (
+    "nugget 0: chains of finite features have none, and where classes overlap take labels for "
+    "wrong; sampler='propagation' has one (two classes)"
+)
 AUTO, LEARN, MEDIAN, PRECOMPUTED = "auto", "learn", "median", "precomputed"
 _AUTO_KERNELS = ("rbf", "matern32", "linear")
 # Learned length scales, in median distances between rows.
@@ -548,6 +570,7 @@ class SpaceArguments:
     rank: int | None
     approximation: str
     fit_intercept: bool
+    is_propagated: bool = False  # by which a nugget needs no features of its own
 
     def check(self) -> None:
         """Raise `UsageError` for the first one that is out of its range."""
@@ -575,12 +598,17 @@ class SpaceArguments:
     def is_linear(self) -> bool:
         """Whether the kernel has as many features as inputs, and no nugget makes it full."""
         is_linear = self.kernel == "linear" or isinstance(self.kernel, Linear)
-        return is_linear and (self.nugget == LEARN or self.nugget == 0.0)
+        return is_linear and (self.is_propagated or self.nugget == LEARN or self.nugget == 0.0)
 
     @property
     def is_finite(self) -> bool:
         """Whether features are as many as a rank, or the inputs of a linear kernel, says."""
         return self.rank is not None or self.is_linear
+
+    @property
+    def nuggets(self) -> tuple[float, ...]:
+        """Those that are compared."""
+        return _NUGGETS if self.nugget == LEARN else (float(self.nugget),)
 
     def refuse_many(self, n: int) -> None:
         """Raise a `DataError` for more rows than an n x n matrix should have."""
@@ -643,8 +671,7 @@ def make_candidates(
     if arguments.is_finite:
         return _finite(arguments, X, constant, rng)
     assert isinstance(X, np.ndarray)
-    nuggets = _NUGGETS if arguments.nugget == LEARN else (float(arguments.nugget),)
-    candidates: list[Candidate] = []
+    nuggets, candidates = arguments.nuggets, list[Candidate]()
     for name, kernel in _kernels(arguments):
         for lengthscale in _lengthscales(arguments, kernel, X):
             if kernel is None:
@@ -661,12 +688,21 @@ def make_candidates(
 def _finite(
     arguments: SpaceArguments, X: Array | StoredInputs, constant: float, rng: np.random.Generator
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
-    if arguments.nugget != LEARN and arguments.nugget != 0.0:
-        raise UsageError("rank and a nugget exclude each other: a nugget makes every row a feature")
-    notes = ("nugget 0: finite features have none",) if arguments.nugget == LEARN else ()
+    notes: tuple[str, ...] = ()
+    if arguments.is_propagated:
+        nuggets = arguments.nuggets
+    elif arguments.nugget != LEARN and arguments.nugget != 0.0:
+        raise UsageError(
+            "rank and a nugget exclude each other: a nugget makes every row a feature of the "
+            "chains; sampler='propagation' takes both"
+        )
+    else:
+        nuggets = (0.0,)
+        notes = (_NO_NUGGET,) if arguments.nugget == LEARN else ()
     if arguments.is_linear:
-        space = FeatureSpace(FiniteFeatures.fitted(None, X, constant), X)
-        return (Candidate("linear", None, 0.0, space),), notes
+        plain = FeatureSpace(FiniteFeatures.fitted(None, X, constant), X)
+        linear = (Candidate("linear", None, k, replace(plain, nugget=k)) for k in nuggets)
+        return tuple(linear), notes
     assert arguments.rank is not None
     ((name, kernel),) = _kernels(arguments)
     candidates = []
@@ -677,8 +713,8 @@ def _finite(
             mapped = draw_fourier(rng, kernel, theta, X.shape[1], max(arguments.rank // 2, 1))
         else:
             mapped = fit_nystroem(rng, cast(Array, X), kernel, theta, arguments.rank)
-        space = FeatureSpace(FiniteFeatures.fitted(mapped, X, constant), X)
-        candidates.append(Candidate(name, lengthscale, 0.0, space))
+        plain = FeatureSpace(FiniteFeatures.fitted(mapped, X, constant), X)
+        candidates += [Candidate(name, lengthscale, k, replace(plain, nugget=k)) for k in nuggets]
     return tuple(candidates), notes
 
 

@@ -369,6 +369,7 @@ class Space(ABC):
         """Rows of the feature space."""
 
     X: Array | StoredInputs
+    nugget: float
 
     @abstractmethod
     def each(self, work: Work) -> list[Any]:
@@ -503,11 +504,13 @@ class KernelSpace(Space):
 class FeatureSpace(Space):
     """Finite features: a draw keeps one coefficient a feature, and nothing lies outside.
 
-    ``features`` maps rows (m, d) to features (m, r); X holds the training rows.
+    ``features`` maps rows (m, d) to features (m, r); X holds the training rows. A nugget, noise of
+    each row besides, is for an approximation that integrates it out: `design` has none.
     """
 
     features: Callable[[Array], Array]
     X: Array | StoredInputs
+    nugget: float = 0.0
 
     def design(self) -> Design:
         """The features of the training rows."""
@@ -525,19 +528,19 @@ class FeatureSpace(Space):
         return super().kept(make)
 
     def smooth_rows(self) -> tuple[Array, Array]:
-        """The features, and nothing besides."""
-        return self.design().L, np.zeros(len(self.X))
+        """The features, and the nugget besides."""
+        return self.design().L, np.full(len(self.X), self.nugget)
 
     def among(self, rows: NDArray[np.int64]) -> FeatureSpace:
         """The same features of fewer rows."""
-        return FeatureSpace(self.features, self.X[rows].astype(np.float64))
+        return FeatureSpace(self.features, self.X[rows].astype(np.float64), self.nugget)
 
     def coefficients(self, design: Design, g: Array) -> Array:
         """The coordinates themselves."""
         return g
 
     def latent(self, X: Array, coefficients: Array) -> tuple[Array, Array]:
-        """phi(x)'g, and no spread."""
+        """phi(x)'g, and the spread of the nugget."""
         n_rows = max(1, _BLOCK_NUMBERS // max(coefficients.shape[1], len(coefficients)))
         blocks = []
         for begin in range(0, len(X), n_rows):
@@ -545,7 +548,7 @@ class FeatureSpace(Space):
             # have no coefficient for rows that are zero.
             Phi = self.features(X[begin : begin + n_rows])[:, : coefficients.shape[1]]
             blocks.append(coefficients[:, : Phi.shape[1]] @ Phi.T)
-        return np.concatenate(blocks, axis=1), np.zeros(len(X))
+        return np.concatenate(blocks, axis=1), np.full(len(X), np.sqrt(self.nugget))
 
     def outside(self, X: Array) -> Array:
         """Nothing."""

@@ -97,7 +97,7 @@ def test_an_audit_lists_what_that_of_the_table_in_memory_lists(
 ) -> None:
     """Also rows are called alike: by their files, and their numbers there."""
     found, proposed = [], []
-    for k, engine in enumerate(([], ["--engine", "disk"])):
+    for k, engine in enumerate((["--set", "sampler=auto"], ["--engine", "disk"])):
         out = tmp_path / f"{k}.csv"
         words = ["audit", texts, "--target", "y", "--missing", "impute", *SET, "--out", out]
         code, said, err = run(*words, *engine)
@@ -108,6 +108,22 @@ def test_an_audit_lists_what_that_of_the_table_in_memory_lists(
     assert found[1].startswith("file,row,label,p_wrong")
     assert all("--engine disk" in line for line in proposed[1])
     assert len(proposed[1]) == len(proposed[0]) == 1
+
+
+def test_an_audit_of_many_rows_in_memory_takes_no_chains(
+    run, numbers: Path, tmp_path: Path
+) -> None:
+    """And finds the labels that are wrong."""
+    out, own = tmp_path / "found.csv", ["--set", "rank=40", "--set", "n_draws=20"]
+    code, said, err = run("audit", numbers, "--target", "y", *own, "--out", out)
+    assert code == 0, err
+    assert "40 features in place of its kernel, expectation propagation in place of chains" in said
+    assert "--set sampler=auto takes up to an hour" in err
+    X, y = inputs()
+    is_wrong = (X[:, 0] + 0.5 * X[:, 1] > 0.0) != y
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    first = [int(row["row"]) - 1 for row in rows[: is_wrong.sum()]]
+    assert is_wrong[first].mean() > 0.9
 
 
 @pytest.mark.parametrize("engine", [[], ["--engine", "disk"]])

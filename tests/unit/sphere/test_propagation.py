@@ -1,11 +1,17 @@
-"""Evidence by expectation propagation: beside closed forms, tempered runs and differences."""
+"""Expectation propagation: evidence and labels beside closed forms, tempered runs and chains."""
 
 from __future__ import annotations
+
+import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import logit
 
+import mercer
+from mercer import KernelGibbsClassifier
+from mercer.errors import UsageError
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import (
     LabelNoise,
@@ -15,8 +21,8 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
-from mercer.sphere.evidence import Sites, _Labels, approximate_evidence
-from mercer.sphere.sampler import signed_rows
+from mercer.sphere.evidence import Sites, _Labels, approximate_evidence, approximate_posterior
+from mercer.sphere.sampler import NormalSampler, signed_rows
 from mercer.sphere.space import KernelSpace, fit_covariance
 from mercer.sphere.tempering import Tempering, climb_errors, measure_noise
 
@@ -159,6 +165,141 @@ def test_sites_that_no_gaussian_has() -> None:
     """Precisions so negative that P is not positive definite are raised until it is."""
     L, variance = space(0.0).smooth_rows()
     labels = _Labels(signed_rows(L, RING), variance, NOISES["fixed"])
-    sites, marginal, _, _ = labels._gaussian(Sites(np.full(N, -50.0), np.zeros(N)))
+    sites, C, _ = labels._factor(Sites(np.full(N, -50.0), np.zeros(N)))
+    marginal, _, _ = labels._marginals(C, sites)
     assert (sites.precision > -50.0).all()
     assert (marginal > 0.0).all()
+
+
+# The posterior of the approximation.
+
+
+def three_rows(correlation: float) -> np.ndarray:
+    """Rows L whose products are 1, and the correlation between them."""
+    return np.linalg.cholesky(np.full((3, 3), correlation) + (1.0 - correlation) * np.eye(3))
+
+
+@pytest.mark.parametrize("correlation", [-0.3, 0.0, 0.7])
+@pytest.mark.parametrize("variance", [0.0, 0.5])
+def test_labels_of_three_rows(correlation: float, variance: float) -> None:
+    """P(wrong) from the probabilities of all sign patterns; the third label is multiplied by -1."""
+    L, rates = three_rows(correlation), np.array([0.05, 0.2, 0.3])
+    L[2] *= -1.0
+    rho = (L @ L.T) / (1.0 + variance)
+    exact, total = np.zeros(3), 0.0
+    for signs in itertools.product([1.0, -1.0], repeat=3):
+        pairs = [np.arcsin(signs[i] * signs[j] * rho[i, j]) for i, j in ((0, 1), (0, 2), (1, 2))]
+        is_wrong = np.array(signs) < 0.0
+        p = (0.125 + sum(pairs) / (4.0 * np.pi)) * np.where(is_wrong, rates, 1.0 - rates).prod()
+        exact, total = exact + p * is_wrong, total + p
+    weights, (law,) = approximate_posterior(L, np.full(3, variance), row_rates(rates))
+    assert weights == [1.0]
+    np.testing.assert_allclose(law.p_wrong, exact / total, atol=0.01)
+
+
+def test_draws_are_those_of_the_law() -> None:
+    """Mean and covariance of f, and labels that are wrong as often as is said: z < 5."""
+    L, variance = space(0.0).smooth_rows()
+    rows, n = signed_rows(L, RING), 4000
+    _, (law,) = approximate_posterior(rows, variance, fixed_rate(0.1, N))
+    G, F, is_wrong = law.draw(np.random.default_rng(3), rows, 0.0, n)
+    np.testing.assert_allclose(F, G @ rows.T)
+    assert (np.abs(F.mean(axis=0) - law.mean) < 5.0 * law.sd / np.sqrt(n)).all()
+    np.testing.assert_allclose(F.std(axis=0), law.sd, rtol=5.0 / np.sqrt(2.0 * n))
+    p = law.p_wrong
+    assert (np.abs(is_wrong.mean(axis=0) - p) < 5.0 * np.sqrt(p * (1.0 - p) / n) + 1e-9).all()
+    share = (F <= 0.0).mean(axis=0)  # the sign of f is another matter: the law of f is no normal
+    assert (np.abs(share - p) > 10.0 * np.sqrt(p * (1.0 - p) / n)).any()
+
+
+def test_a_nugget_is_drawn_on_the_side_of_the_label() -> None:
+    """All of f has the variance of the rows and the nugget, before labels say anything."""
+    L, rows = np.eye(2), 200
+    weights, laws = approximate_posterior(L, np.full(2, 0.8), fixed_rate(0.5, 2))
+    nothing = NormalSampler(L, 0.8, weights, laws, lambda f, _: f, lambda f, *_: {"f": f})
+    rng = np.random.default_rng(0)
+    states = [nothing.init(rng) for _ in range(rows)]
+    F = np.concatenate([state.f for state in states])
+    is_wrong = np.concatenate([state.is_wrong for state in states])
+    assert np.array_equal(F <= 0.0, is_wrong)
+    assert F.var() == pytest.approx(1.8, rel=0.06)
+    np.testing.assert_allclose(F.mean(axis=0), 0.0, atol=5.0 * np.sqrt(1.8 / len(F)))
+
+
+def test_a_rate_that_is_hardly_known_is_averaged_over() -> None:
+    """Log odds are f: the mode of the rate is above its mean, as chains and a fine grid say."""
+    rng = np.random.default_rng(0)
+    inputs = rng.standard_normal((300, 2))
+    labels = (rng.random(300) < 1.0 / (1.0 + np.exp(-2.0 * inputs[:, 0]))).astype(np.int64)
+    covariance = fit_covariance(kernel_named("rbf"), 2.0, inputs, 1.0)
+    L, variance = KernelSpace(covariance, inputs, 0.4).smooth_rows()
+    rows, noise = signed_rows(L, labels), learned_rate((1.0, 1.0), 300)
+    weights, laws = approximate_posterior(rows, variance, noise)
+    assert len(laws) > 4
+    found = weights @ [law.p_wrong.mean() for law in laws]
+    by_hand, sites = _Labels(rows, variance, noise), Sites(np.zeros(300), np.zeros(300))
+    grid = np.linspace(logit(2e-4), logit(0.8), 40)
+    swept = [by_hand.settle(sites, np.array([at]), 1e-3) for at in grid]
+    densities = np.array([by_hand.log_posterior(one)[0] for one in swept])
+    own = np.exp(densities - densities.max()) / np.exp(densities - densities.max()).sum()
+    p = [by_hand._sweep(one.sites, one.log_odds, 0.0)[1].mean() for one in swept]
+    assert found == pytest.approx(own @ p, rel=0.1)
+    mode = approximate_evidence(rows, variance, noise).rates[0]
+    assert found < 0.8 * mode
+
+
+def flipped(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inputs, labels of a smooth boundary, and which tenth of them is flipped."""
+    rng = np.random.default_rng(5)
+    inputs = rng.standard_normal((n, 2))
+    is_flipped = rng.random(n) < 0.1
+    return inputs, (np.sin(inputs[:, 0]) + inputs[:, 1] > 0.0) != is_flipped, is_flipped
+
+
+ROWS, LABELS, IS_FLIPPED = flipped(200)
+FEW = {"n_draws": 60, "n_chains": 2, "n_warmup": 40, "random_state": 0, "progress": False}
+
+
+def test_the_estimator_says_what_chains_say(tmp_path: Path) -> None:
+    exact = KernelGibbsClassifier(**{**FEW, "n_draws": 300}).fit(ROWS, LABELS)
+    model = KernelGibbsClassifier(sampler="propagation", **FEW).fit(ROWS, LABELS)
+    assert "expectation propagation, an approximation" in " ".join(model.notes_)
+    difference = model.label_error_proba_ - exact.label_error_proba_
+    assert np.abs(difference).max() < 0.2
+    assert np.abs(difference).mean() < 0.02
+    new = np.random.default_rng(1).standard_normal((100, 2))
+    said = model.predict_proba(new)
+    np.testing.assert_allclose(said, exact.predict_proba(new), atol=0.15)
+    drawn = model.posterior_.flat("is_wrong").mean(axis=0)
+    np.testing.assert_allclose(drawn, model.label_error_proba_, atol=5.0 * 0.5 / np.sqrt(120))
+    model.save(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "model.mercer").predict_proba(new), said)
+    again = KernelGibbsClassifier(sampler="propagation", n_jobs=2, **FEW).fit(ROWS, LABELS)
+    np.testing.assert_array_equal(again.predict_proba(new), said)
+
+
+def test_finite_features_have_a_nugget_without_chains(tmp_path: Path) -> None:
+    """Classes that overlap: chains of features, which have none, take some labels for wrong."""
+    rng = np.random.default_rng(2)
+    inputs = rng.standard_normal((400, 2))
+    labels = rng.random(400) < 1.0 / (1.0 + np.exp(-1.5 * inputs[:, 0]))
+    model = KernelGibbsClassifier(sampler="propagation", rank=30, **FEW).fit(inputs, labels)
+    assert model.label_error_proba_.mean() < 0.1
+    drawn = {model._sample.models[j].nugget for j in np.unique(model.posterior_.flat("model"))}
+    assert min(drawn) > 0.0
+    new = np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0]])
+    said = model.predict_proba(new)[:, 1]
+    assert said[0] < 0.15
+    assert said[1] == pytest.approx(0.5, abs=0.15)
+    assert said[2] > 0.85
+    model.save(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(
+        mercer.load(tmp_path / "model.mercer").predict_proba(new)[:, 1], said
+    )
+
+
+def test_what_propagation_cannot_do_is_said() -> None:
+    with pytest.raises(UsageError, match="propagation' is for two classes"):
+        KernelGibbsClassifier(sampler="propagation").fit(ROWS, np.arange(200) % 3)
+    with pytest.raises(UsageError, match="sampler='propagation' takes both"):
+        KernelGibbsClassifier(rank=20, nugget=0.4).fit(ROWS, LABELS)
