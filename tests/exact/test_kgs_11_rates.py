@@ -340,7 +340,7 @@ def test_rate_3_no_class_of_pima_is_suspect_as_a_whole(monkeypatch: pytest.Monke
     monkeypatch.setattr(
         estimator,
         "learned_class_rates",
-        lambda prior, labels: of_the_recorded_class(labels, is_learned=True),
+        lambda prior, labels, **_: of_the_recorded_class(labels, is_learned=True),
     )
     share, _ = audited_pima()
     assert share > 0.3

@@ -101,25 +101,15 @@ def always(seed: int, missing: str = "error") -> dict[str, Any]:
     return {**common, "missing": missing} if missing == "posterior" else common
 
 
-_FEATURES = 512  # in the place of a kernel of many rows
-
-
 def features_of_many(
     entry: ModelEntry, settings: dict[str, Any], n: int, n_classes: int = 0
 ) -> dict[str, Any]:
-    """Give a rank where the matrices of sphere would be too large and no setting says otherwise.
-
-    Two classes, of rows in memory, are propagated then: chains may take an hour.
-    """
+    """Say what sphere takes of many rows, of so many classes in memory, unless settings do."""
     from mercer.kernels.names import KERNELS
-    from mercer.sphere.evidence import LARGEST_PROPAGATED
-    from mercer.sphere.selection import LARGEST_EXACT
+    from mercer.sphere.selection import settings_of_many
 
     has_matrices = settings.get("kernel", "rbf") in KERNELS.keys() - {"linear"}
-    if entry.name != "sphere" or n <= LARGEST_EXACT or not has_matrices:
-        return {}
-    is_propagated = n_classes == 2 and _FEATURES * n <= LARGEST_PROPAGATED
-    return {"rank": _FEATURES, **({"sampler": "propagation"} if is_propagated else {})}
+    return settings_of_many(n, n_classes) if entry.name == "sphere" and has_matrices else {}
 
 
 def features_words(estimator: Any) -> str:
@@ -600,7 +590,7 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
             words = "where many labels look wrong this takes up to an hour; --set max_seconds=900"
             session.note("time", f"{words} ends it in time")
         return
-    finite = f", or --set rank={_FEATURES} (finite features)" if "rank" in params else ""
+    finite = ", or --set rank=512 (finite features)" if "rank" in params else ""
     ends = "; --set max_seconds=60 ends it in time" if "max_seconds" in params else ""
     session.note(
         "warning",

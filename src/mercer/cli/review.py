@@ -27,7 +27,8 @@ from mercer.estimation.run import digest_json
 from mercer.review.journal import open_journal
 from mercer.review.reviewer import Labels, Reviewer
 from mercer.sampling.progress import waiting
-from mercer.sphere.fitting import LARGEST_WHOLE
+from mercer.sphere.evidence import LARGEST_PROPAGATED
+from mercer.sphere.selection import FEATURES_OF_MANY, LARGEST_EXACT, settings_of_many
 
 _ENDING = ".review.jsonl"
 
@@ -169,10 +170,12 @@ def _review(
     session: Session,
 ) -> None:
     labels, table = read_labels(data, pool, options)
-    if len(table.labels) > LARGEST_WHOLE:
+    n, n_classes = len(table.labels), len(labels.classes)
+    if n > LARGEST_EXACT and "sampler" not in settings_of_many(n, n_classes):
         raise DataError(
-            f"{data}: {len(table.labels)} rows are more than the {LARGEST_WHOLE} that a review can "
-            "learn from again and again; `mercer audit` lists those to look at"
+            f"{data}: {n} rows of {n_classes} classes are more than the {LARGEST_EXACT} (of two "
+            f"classes {LARGEST_PROPAGATED // FEATURES_OF_MANY}) that a review can learn from again "
+            "and again; `mercer audit` lists those to look at"
         )
     describe_table(table, session)
     if pool is not None:

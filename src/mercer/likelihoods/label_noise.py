@@ -50,7 +50,8 @@ class LabelNoise:
     group: NDArray[np.int64]
     #: (n_groups, n + 1): step[g, e] is the cost of one more error in group g when it has e; never
     #: negative. Where rates of two classes are learned, (1, n_0 + 1, n_1 + 1): step[0, e_0, e_1] is
-    #: the cost of all errors, of which that of one more is a difference, which may be negative.
+    #: the cost of all errors, of which that of one more is a difference, which may be negative;
+    #: without entries where nobody moves from one number to the next.
     step: Array
     row_cost: Array  # (n,), cost of an error in the row, on top of `step`
     log_no_errors: float  # log probability of the labels when no row is wrong
@@ -139,6 +140,9 @@ class LabelNoise:
 
     def cost_of_counts(self, errors: NDArray[np.int64]) -> Array:
         """Cost in nats of errors by group, (..., n_groups), without that of the rows."""
+        if self.step.size == 0:
+            assert self.prior is not None
+            return self.log_no_errors - _log_weight(self.prior, self.sizes, errors)
         if self.step.ndim == 3:
             return np.asarray(self.step[0, errors[..., 0], errors[..., 1]])
         return np.asarray(self.total[np.arange(len(self.sizes)), errors, 0].sum(axis=-1))
@@ -301,9 +305,20 @@ def learned_rate(prior: tuple[float, float], n: int, n_classes: int = 2) -> Labe
     )  # fmt: skip
 
 
-def learned_class_rates(prior: tuple[float, float], labels: NDArray[np.int64]) -> LabelNoise:
-    """One unknown rate for each of two true classes, a priori independent, integrated out."""
+def learned_class_rates(
+    prior: tuple[float, float], labels: NDArray[np.int64], *, has_table: bool = True
+) -> LabelNoise:
+    """One unknown rate for each of two true classes, a priori independent, integrated out.
+
+    A table of all pairs of numbers of errors is n_0 n_1 numbers; without one there are no chains.
+    """
     sizes = np.bincount(labels, minlength=2)
+    if not has_table:
+        none = float(_log_weight(prior, sizes, np.zeros(2, np.int64)))
+        return LabelNoise(
+            labels.astype(np.int64), np.empty((1, 0, 0)), np.zeros(len(labels)), none, None, prior,
+            sizes, 2, is_by_class=True,
+        )  # fmt: skip
     # log_weight[e_0, e_1]: of e_0 wrong rows of those recorded 0, which are said to be 1, and e_1.
     of_one = _log_beta_table(prior, int(sizes[0]), int(sizes[1]))[:, ::-1]
     of_zero = _log_beta_table(prior, int(sizes[1]), int(sizes[0]))[:, ::-1].T
@@ -313,6 +328,15 @@ def learned_class_rates(prior: tuple[float, float], labels: NDArray[np.int64]) -
         labels.astype(np.int64), (log_weight[0, 0] - log_weight)[np.newaxis],
         np.zeros(len(labels)), float(log_weight[0, 0]), None, prior, sizes, 2, is_by_class=True,
     )  # fmt: skip
+
+
+def _log_weight(prior: tuple[float, float], sizes: NDArray[np.int64], errors: Any) -> Array:
+    """Log probability of errors (..., 2) of rows recorded as each of two classes."""
+    a, b, right = prior[0], prior[1], sizes - errors
+    alone = log_incomplete_beta(np.array([a]), np.array([b]), 0.5)[0]
+    of_one = log_incomplete_beta(a + errors[..., 0], b + right[..., 1], 0.5)
+    of_zero = log_incomplete_beta(a + errors[..., 1], b + right[..., 0], 0.5)
+    return np.asarray(of_one + of_zero - 2.0 * alone)
 
 
 def _log_beta_table(prior: tuple[float, float], n_wrong: int, n_right: int) -> Array:

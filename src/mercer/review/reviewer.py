@@ -319,8 +319,6 @@ class Reviewer:
 
     def _learn(self, first: _Known | None) -> _Known:
         """Learn from the decisions, given what the labels said first: the same after a restart."""
-        from mercer.sphere.estimator import KernelGibbsClassifier
-
         with self._lock:
             standing, n_lines = dict(self.journal.standing), self.journal.n_lines
             labels = self._current()
@@ -339,14 +337,8 @@ class Reviewer:
         if first is not None:
             settings = first.settings
             rate = np.where(is_decided, _SLIP, self._rate(first.p_wrong, standing))
-        model = KernelGibbsClassifier(
-            **_QUICK, **settings, random_state=self._seed, noise_rate=rate
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an order of rows needs no converged digits
-            model.fit(self.labels.X[taught], y)
-        n_classes = len(self.labels.classes)
-        proba = np.zeros((len(labels), n_classes))
+        model = self._fitted(taught, y, {**settings, "noise_rate": rate})
+        proba = np.zeros((len(labels), len(self.labels.classes)))
         proba[np.ix_(taught, model.classes_)] = model.label_proba_
         rest = np.setdiff1d(np.arange(len(labels)), taught)
         worth = np.zeros(len(labels))
@@ -362,6 +354,16 @@ class Reviewer:
         own = proba[np.arange(len(codes)), np.maximum(codes, 0)]
         p_wrong = np.where(codes < 0, 0.0, 1.0 - own)
         return _Known(proba, p_wrong, worth, Z, settings, len(standing), n_lines)
+
+    def _fitted(self, rows: NDArray[np.int64], y: NDArray[np.int64], given: dict[str, Any]) -> Any:
+        from mercer.sphere.estimator import KernelGibbsClassifier
+        from mercer.sphere.selection import settings_of_many
+
+        many = settings_of_many(len(rows), len(self.labels.classes))
+        model = KernelGibbsClassifier(**_QUICK, **many, **given, random_state=self._seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an order of rows needs no converged digits
+            return model.fit(self.labels.X[rows], y)
 
     def _rate(self, p_wrong: Array, standing: Mapping[int, Decision]) -> float:
         """Return the rate of wrong labels: those found, and those expected where none decided."""

@@ -42,7 +42,6 @@ from mercer.sampling.checkpoint import digest_arrays
 from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import (
     LARGEST_WHOLE,
-    RATE_OF_MANY,
     FittedSphere,
     Problem,
     check_sampler,
@@ -120,10 +119,8 @@ class NoiseArgument:
 
     def _by_class(self, labels: NDArray[np.int64], n_classes: int) -> LabelNoise | Confusion:
         """Costs with rates of each class, learned."""
-        if n_classes == 2 and len(labels) > LARGEST_WHOLE:  # a table of every pair of counts
-            raise UsageError(RATE_OF_MANY)
         if n_classes == 2:
-            return learned_class_rates(self.prior, labels)
+            return learned_class_rates(self.prior, labels, has_table=len(labels) <= LARGEST_WHOLE)
         return learned_confusion(self.prior, labels, n_classes)
 
     def for_comparison(
@@ -394,8 +391,8 @@ class KernelGibbsClassifier(SampleClassifier):
         true class and P(it is recorded as another); a matrix (C, C) of P(recorded as the column's
         class | class of the row), its diagonal the largest of each row; or one rate for each row,
         0 for rows known to be right. "learn" averages over one rate and one for each of two
-        classes by evidence, up to 5000 rows, and ``notes_`` gives their shares of the draws;
-        "learn per class" learns a rate for each, or the matrix of several classes.
+        classes by evidence (chains: up to 5000 rows), and ``notes_`` gives their shares of the
+        draws; "learn per class" learns a rate for each, or the matrix of several classes.
     noise_prior : tuple of float, default=(1.0, 1.0)
         Beta prior (a, b) of a learned rate, cut off at the end of its range. Of a matrix: the
         Dirichlet prior of a row in which b goes to the diagonal and the others share a.
@@ -638,11 +635,13 @@ class KernelGibbsClassifier(SampleClassifier):
         is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
         noise_of = noise.for_comparison(costs) if is_compared else None
         by_class: LabelNoise | None = None
-        if noise.is_learned and len(self.classes_) == 2 and len(Xs) <= LARGEST_WHOLE:
+        has_both = len(Xs) <= LARGEST_WHOLE or space.is_propagated
+        if noise.is_learned and len(self.classes_) == 2 and has_both:
             if isinstance(costs, LabelNoise) and costs.is_by_class:
                 by_class = costs
             else:
-                by_class = learned_class_rates(noise.prior, labels)
+                has_table = len(Xs) <= LARGEST_WHOLE
+                by_class = learned_class_rates(noise.prior, labels, has_table=has_table)
         self.row_names_ = self._row_names(len(Xs))
         known = self._nearby
         if np.shape(known) != (len(candidates), 2) or np.isnan(known).all():  # of other arguments

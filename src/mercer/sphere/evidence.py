@@ -424,25 +424,12 @@ def approximate_evidence(
     similar model, to begin at.
     """
     labels = _Labels(L, variance, noise)
-    sites = start.sites if start is not None else Sites(np.zeros(len(L)), np.zeros(len(L)))
-    n_rates = 2 if noise.is_by_class else 1
-    rates = np.full(n_rates, _FIRST_RATE) if start is None else np.resize(start.rates, n_rates)
-    is_learning = noise.prior is not None
-    if not is_learning:
-        assert noise.rates is not None
-        rates = noise.rates
-    log_odds = logit(2.0 * rates)
-    for more in _SOFTER if start is None else ():
-        if variance.mean() < more:
-            soft = replace(labels, variance=variance + more)
-            swept = soft.settle(sites, log_odds, _NEARLY, is_learning=is_learning)
-            sites, log_odds = swept.sites, swept.log_odds
-    if not is_learning:
-        end = labels.settle(sites, log_odds, _AT_REST)
-        return Approximation(end.log_z, end.is_settled and end.log_z <= 0.0, end.sites, rates)
-    near = labels.settle(sites, log_odds, _NEARLY, is_learning=True)
-    mode = labels.settle(near.sites, near.log_odds, _AT_REST)
-    value, rates = labels.integrated(mode), 0.5 * expit(mode.log_odds)
+    mode = labels.mode(start)
+    if noise.prior is None:
+        value, rates = mode.log_z, noise.rates
+        assert rates is not None
+    else:
+        value, rates = labels.integrated(mode), 0.5 * expit(mode.log_odds)
     return Approximation(value, mode.is_settled and value <= 0.0, mode.sites, rates)
 
 
@@ -464,6 +451,26 @@ class _Labels:
     L: Array
     variance: Array
     noise: LabelNoise
+
+    def mode(self, start: Approximation | None = None) -> _Swept:
+        """Sites at rest, at the known rates or where the learned ones are most probable."""
+        n, is_learning = len(self.L), self.noise.prior is not None
+        sites = start.sites if start is not None else Sites(np.zeros(n), np.zeros(n))
+        n_rates = 2 if self.noise.is_by_class else 1
+        rates = np.full(n_rates, _FIRST_RATE) if start is None else np.resize(start.rates, n_rates)
+        if not is_learning:
+            assert self.noise.rates is not None
+            rates = self.noise.rates
+        log_odds = logit(2.0 * rates)
+        for more in _SOFTER if start is None else ():
+            if self.variance.mean() < 0.9 * more:
+                soft = replace(self, variance=self.variance + more)
+                swept = soft.settle(sites, log_odds, _NEARLY, is_learning=is_learning)
+                sites, log_odds = swept.sites, swept.log_odds
+        if is_learning:
+            near = self.settle(sites, log_odds, _NEARLY, is_learning=True)
+            sites, log_odds = near.sites, near.log_odds
+        return self.settle(sites, log_odds, _AT_REST)
 
     def settle(
         self, sites: Sites, log_odds: Array, tolerance: float, *, is_learning: bool = False
@@ -540,11 +547,13 @@ class _Labels:
     def _factor(self, sites: Sites) -> tuple[Sites, Array, float]:
         """Sites as they may be; C with C'C = P^-1, lower triangular; log det P."""
         while True:
-            if sites.precision.min() >= 0.0:  # of a matrix and itself: half the work
-                rooted = self.L * np.sqrt(sites.precision)[:, np.newaxis]
-                P = rooted.T @ rooted
-            else:
-                P = (self.L.T * sites.precision) @ self.L
+            # Of a matrix and itself a product is half the work.
+            rooted = self.L * np.sqrt(np.maximum(sites.precision, 0.0))[:, np.newaxis]
+            P = rooted.T @ rooted
+            below = np.flatnonzero(sites.precision < 0.0)
+            if len(below):
+                rooted = self.L[below] * np.sqrt(-sites.precision[below])[:, np.newaxis]
+                P -= rooted.T @ rooted
             P.flat[:: len(P) + 1] += 1.0
             try:
                 C = factorise(P.T)
@@ -659,15 +668,15 @@ def approximate_posterior(
             f"sampler='propagation' holds {L.shape[0]} rows of {L.shape[1]} features in memory, "
             f"{LARGEST_PROPAGATED} numbers at most; use 'auto', or fewer rows or features"
         )
-    mode = approximate_evidence(L, variance, noise)
-    if not mode.is_settled:
+    labels = _Labels(L, variance, noise)
+    swept = labels.mode()
+    log_odds = swept.log_odds
+    if not (swept.is_settled and swept.log_z <= 0.0):
         raise NumericalError(NOT_AT_REST)
-    labels, log_odds = _Labels(L, variance, noise), logit(2.0 * mode.rates)
     if noise.prior is None:
-        return np.ones(1), (labels.normal(mode.sites, log_odds),)
-    swept = labels.settle(mode.sites, log_odds, _AT_REST)
+        return np.ones(1), (labels.normal(swept.sites, log_odds),)
     value, slope = labels.log_posterior(swept)
-    there = labels.settle(mode.sites, log_odds + _STEP, _FINE)
+    there = labels.settle(swept.sites, log_odds + _STEP, _FINE)
     width = max((slope - labels.log_posterior(there)[1]) / _STEP, _FLATTEST) ** -0.5
     nodes = [(value, swept)]
     for step in (width, -width) if width >= _KNOWN_RATE else ():

@@ -96,7 +96,10 @@ _APPROXIMATE = (
     "draws are of the normal law of expectation propagation, an approximation; sampler='auto' "
     "takes chains"
 )
-RATE_OF_MANY = f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'"
+RATE_OF_MANY = (
+    f"above {LARGEST_WHOLE} rows noise_rate must be one number above 0, or 'learn'; "
+    "sampler='propagation' takes any"
+)
 # Powers of the likelihood where rungs are asked for.
 _POWERS = tuple(np.linspace(0.0, 1.0, 8).tolist())
 
@@ -111,8 +114,6 @@ class Chains:
 
 def check_sampler(sampler: str, noise: LabelNoise | Confusion) -> None:
     """Refuse a sampler that does not go with the number of classes or of rows."""
-    if sampler == "propagation" and (isinstance(noise, Confusion) or noise.n_classes > 2):
-        raise UsageError("sampler='propagation' is for two classes; use 'auto', 'hmc' or 'lines'")
     if isinstance(noise, Confusion) and sampler == "hmc":
         raise UsageError(
             "sampler='hmc' with more than two classes needs one noise rate, or one a row; use "
@@ -122,7 +123,9 @@ def check_sampler(sampler: str, noise: LabelNoise | Confusion) -> None:
         raise UsageError(f"sampler={sampler!r} is for two classes; use 'auto', 'hmc' or 'lines'")
     if isinstance(noise, Confusion) or noise.n_classes > 2 or len(noise.group) <= LARGEST_WHOLE:
         return
-    if sampler not in ("auto", "hmc", "propagation"):
+    if sampler == "propagation":  # any noise
+        return
+    if sampler not in ("auto", "hmc"):
         raise UsageError(
             f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use 'auto', 'hmc' or "
             "'propagation'"
@@ -258,30 +261,25 @@ def _normal(
     L, variance = space.smooth_rows()
     L, nugget = signed_rows(L, labels), space.nugget
     weights, laws = approximate_posterior(L, variance, noise)
-    lift: Callable[[Array, Array], Array] = _unchanged
+    dual: Array | None = None
     if len(labels) > LARGEST_WHOLE:
         monitored = L[rows]
         recorder: Any = _ScreenedRecorder(monitored, _lengths(monitored))
-        record = functools.partial(_many, recorder)
+        record = functools.partial(_many, recorder, noise)
     else:
         design = space.design()
         recorder = _Recorder(space, design, _lengths(design.L), rows)
-        record = functools.partial(_whole, recorder)
-        if design.dual is not None:
-            signs = None if nugget == 0.0 else np.where(labels == 1, 1.0, -1.0)
-            lift = functools.partial(_of_whole_space, design.dual, signs)
+        record, dual = functools.partial(_whole, recorder), design.dual
+    signs = None if nugget == 0.0 else np.where(labels == 1, 1.0, -1.0)
+    lift = functools.partial(_of_whole_space, dual, signs)
     return Chains(NormalSampler(L, nugget, weights, laws, lift, record), None)
 
 
-def _unchanged(_f: Array, g: Array) -> Array:
-    return g
-
-
-def _of_whole_space(dual: Array, signs: Array | None, f: Array, g: Array) -> Array:
-    """What all of f says; without noise of rows g are the first coordinates."""
-    if signs is not None:
+def _of_whole_space(dual: Array | None, signs: Array | None, f: Array, g: Array) -> Array:
+    """What all of f says; without noise of rows, and of finite features, g are its coordinates."""
+    if dual is not None and signs is not None:
         return np.asarray((f * signs) @ dual)
-    return np.pad(g, [(0, 0), (0, dual.shape[1] - g.shape[1])])
+    return g if dual is None else np.pad(g, [(0, 0), (0, dual.shape[1] - g.shape[1])])
 
 
 def _whole(
@@ -291,9 +289,12 @@ def _whole(
 
 
 def _many(
-    recorder: _ScreenedRecorder, _f: Array, g: Array, is_wrong: NDArray[np.bool_]
+    recorder: _ScreenedRecorder, noise: LabelNoise, _f: Array, g: Array, is_wrong: NDArray[np.bool_]
 ) -> Mapping[str, NDArray[Any]]:
-    return recorder(int(np.count_nonzero(is_wrong)), g)
+    """Of errors their numbers by group, and what they cost."""
+    errors = noise.errors_by_group(is_wrong).astype(np.float64)
+    said = noise.log_no_errors - noise.cost(is_wrong)
+    return {**recorder(0, g), "n_errors": errors, "log_likelihood": said}
 
 
 @dataclass(frozen=True)
@@ -501,7 +502,8 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     candidates, noise = problem.candidates, problem.noise
     n, rows = len(problem.labels), None
     is_one_rate = isinstance(noise, LabelNoise) and noise.prior is not None
-    common = (_ONE_RATE,) if is_one_rate and n > LARGEST_WHOLE else ()
+    has_one = is_one_rate and n > LARGEST_WHOLE and not problem.is_approximate
+    common = (_ONE_RATE,) if has_one else ()
     if problem.noise_of is None:
         return _Choice((), [(candidates[0], noise)], *_ALONE, common)
     if n > LARGEST_WHOLE:
@@ -603,6 +605,7 @@ def _joined(
     variables = {
         name: np.concatenate([_filled(part.variables[name], name, longest) for part in parts], 1)
         for name in parts[0].variables
+        if name not in said[0]
     }
     stats = {
         name: np.concatenate([part.stats[name] for part in parts], axis=1)
@@ -635,14 +638,17 @@ def _of_noise(
         }
     if "is_wrong" in variables:
         errors = noise.errors_by_group(variables["is_wrong"])
-        cost = noise.cost(variables["is_wrong"])
+        log_likelihood = noise.log_no_errors - noise.cost(variables["is_wrong"])
+    elif "log_likelihood" in variables:  # many rows without chains
+        errors = variables["n_errors"].astype(np.int64)
+        log_likelihood = variables["log_likelihood"]
     else:  # many rows, under one rate
         errors = variables["n_errors"][..., np.newaxis].astype(np.int64)
-        cost = noise.cost_of_counts(errors)
+        log_likelihood = noise.log_no_errors - noise.cost_of_counts(errors)
     return {
         "n_errors": errors.sum(axis=-1).astype(np.float64),
         "noise_rate": noise.draw_rates(rng, errors),
-        "log_likelihood": noise.log_no_errors - cost,
+        "log_likelihood": log_likelihood,
     }
 
 

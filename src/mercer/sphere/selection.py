@@ -28,7 +28,13 @@ from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
 from mercer.random import stream
 from mercer.sampling.signals import is_late
-from mercer.sphere.evidence import NOT_AT_REST, Approximation, ErrorLaw, approximate_evidence
+from mercer.sphere.evidence import (
+    LARGEST_PROPAGATED,
+    NOT_AT_REST,
+    Approximation,
+    ErrorLaw,
+    approximate_evidence,
+)
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import (
     FeatureSpace,
@@ -123,7 +129,8 @@ def what_is_known(candidates: Sequence[Candidate], compared: Sequence[Compared])
             said[k] = one.approximation
         if one.is_final:
             value[k] = one.log_evidence, (one.by_class or (one.log_evidence,))[0]
-    return np.where(np.isnan(value) | np.isfinite(said), value - said, np.inf)
+    with np.errstate(invalid="ignore"):  # of what did not come to rest
+        return np.where(np.isnan(value) | np.isfinite(said), value - said, np.inf)
 
 
 def _without_runs(approximate: Mapping[int, Compared], ahead: Array | None) -> dict[int, Compared]:
@@ -163,7 +170,7 @@ def compare(
     A candidate whose approximation did not come to rest has a run. One that was dropped has another
     chance if the best run ends below what was known of it. With what is ``known`` of a fit to more
     rows candidates far behind are left out, and the others have no runs where that is enough.
-    Unless it ``has_runs`` the approximation decides, of some of the rows where there are many.
+    Unless it ``has_runs`` the approximation decides, of all rows where some leave it open.
 
     What has not been measured by the ``deadline`` (of `time.monotonic`) is left out, and a run
     under way ends early; the candidates in the middle come first. The result may be empty.
@@ -184,6 +191,11 @@ def compare(
         compared |= measured
         approximate, alive = measured, _not_hopeless(measured, limit) if measured else []
     if not has_runs:
+        if len(screens[-1][0]) < len(labels) and len(alive) > 1:  # some of the rows leave it open
+            all_rows = np.arange(len(labels))
+            seen = {k: measuring.approximate(candidates[k], all_rows) for k in alive}
+            approximate = {k: one for k, one in seen.items() if one is not None}
+            compared |= approximate
         return _approximated(compared, [k for k in alive if k in approximate])
     if not screens or len(screens[-1][0]) < len(everything):
         approximate = {}  # what some of the rows say is no part of the evidence of all
@@ -199,15 +211,16 @@ def compare(
 
 def _approximated(compared: Mapping[int, Compared], finals: list[int]) -> tuple[Compared, ...]:
     """What propagation alone says: of candidates, and noises, where it came to rest."""
-    at_rest = []
+    said = []
     for k, one in compared.items():
-        if one.log_evidence > -math.inf:
-            has_both = one.by_class is not None and one.by_class[0] > -math.inf
-            by_class = one.by_class if has_both else None
-            at_rest.append(_shown(replace(one, is_final=k in finals, by_class=by_class)))
-    if compared and not at_rest:
+        both = [(one.log_evidence, one.standard_error), *([one.by_class] if one.by_class else [])]
+        is_final = k in finals and max(value for value, _ in both) > -math.inf
+        (value, error), *by_class = [(v, e if v > -math.inf else 0.0) for v, e in both]
+        one = replace(one, log_evidence=value, standard_error=error, is_final=is_final)
+        said.append(_shown(replace(one, by_class=by_class[0] if by_class else None)))
+    if finals and not any(one.is_final for one in said):
         raise NumericalError(NOT_AT_REST)
-    return tuple(sorted(at_rest, key=_standing))
+    return tuple(sorted(said, key=_standing))
 
 
 def _run_rounds(
@@ -472,7 +485,7 @@ def probabilities(compared: Sequence[Compared]) -> Array:
 
     Where there are none, all to the first.
     """
-    is_whole = np.array([c.is_final for c in compared])
+    is_whole = np.array([c.is_final and c.log_evidence > -math.inf for c in compared])
     if not is_whole.any():
         return np.asarray([1.0] + [0.0] * (len(compared) - 1))
     log_evidence = np.where(is_whole, [c.log_evidence for c in compared], -np.inf)
@@ -558,6 +571,16 @@ _LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _NUGGETS = (0.0, 0.1, 0.4, 1.5)
 #: With one matrix of n x n numbers for the Gram matrix and a few more for its decomposition.
 LARGEST_EXACT = 5000
+#: Features in the place of a kernel of more rows.
+FEATURES_OF_MANY = 512
+
+
+def settings_of_many(n: int, n_classes: int) -> dict[str, Any]:
+    """Features of more rows than a kernel takes, and of two classes no chains, which take long."""
+    if n <= LARGEST_EXACT:
+        return {}
+    is_propagated = n_classes == 2 and FEATURES_OF_MANY * n <= LARGEST_PROPAGATED
+    return {"rank": FEATURES_OF_MANY, **({"sampler": "propagation"} if is_propagated else {})}
 
 
 @dataclass(frozen=True)

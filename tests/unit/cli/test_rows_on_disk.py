@@ -11,8 +11,7 @@ import pytest
 import mercer
 import mercer.data
 from mercer import BaNKClassifier, KernelGibbsClassifier
-from mercer.cli import fitting
-from mercer.sphere import screened
+from mercer.sphere import screened, selection
 
 N = 5200  # more than are read whole
 RUN = {"n_draws": 6, "n_warmup": 10, "n_chains": 2, "rank": 6, "lengthscale": "median"}
@@ -131,8 +130,8 @@ def test_more_rows_than_a_matrix_has_get_features(
     run, numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: list[str]
 ) -> None:
     """512 of them, if no setting says otherwise; here fewer, to be quick."""
-    assert fitting._FEATURES == 512
-    monkeypatch.setattr(fitting, "_FEATURES", 7)
+    assert selection.FEATURES_OF_MANY == 512
+    monkeypatch.setattr(selection, "FEATURES_OF_MANY", 7)
     at = SET.index("rank=6")
     without = [*SET[: at - 1], *SET[at + 1 :]]
     for settings, rank in ((without, 7), (SET, 6), ([*without, "--set", "kernel=linear"], None)):

@@ -26,6 +26,7 @@ from mercer.errors import DataError, StorageError, UsageError
 from mercer.review import reviewer as reviewing
 from mercer.review.journal import Journal, open_journal
 from mercer.review.reviewer import Labels, Reviewer, StaleError
+from mercer.sphere import selection
 
 starlette_client = pytest.importorskip("starlette.testclient")
 
@@ -73,7 +74,13 @@ def decide(reviewer: Reviewer, question: Any, *, truth: Any = TRUE) -> Any:
     return reviewer.decide(question.row, action, label, question.position)
 
 
-def test_wrong_labels_are_asked_about_first(journal: Journal) -> None:
+@pytest.mark.parametrize("are_many", [False, True])
+def test_wrong_labels_are_asked_about_first(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, are_many: bool
+) -> None:
+    if are_many:  # more rows than a kernel takes have features, and no chains
+        monkeypatch.setattr(selection, "LARGEST_EXACT", N - 1)
+        monkeypatch.setattr(selection, "FEATURES_OF_MANY", 20)
     reviewer = begun(journal, refit_every=3)
     question = reviewer.question()
     asked = []
@@ -569,12 +576,12 @@ def test_what_would_lose_labels_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data, other = tmp_path / "t.csv", tmp_path / "other.jsonl"
-    data.write_text("a,y\n" + "".join(f"{k},{'yes' if k % 2 else 'no'}\n" for k in range(5200)))
+    data.write_text("a,y\n" + "".join(f"{k},{'abc'[k % 3]}\n" for k in range(5200)))
     assert "standard input" in refused(["-"], capsys)
     (tmp_path / "other.reviewed.csv").write_text("a,y\n")
     assert "name another with --out" in refused([str(data), "--journal", str(other)], capsys)
     (tmp_path / "other.reviewed.csv").unlink()
-    assert "5200 rows are more than the 5000" in refused([str(data)], capsys)
+    assert "5200 rows of 3 classes are more than the 5000 (of two" in refused([str(data)], capsys)
     assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -257,7 +258,13 @@ def flipped(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 ROWS, LABELS, IS_FLIPPED = flipped(200)
-FEW = {"n_draws": 60, "n_chains": 2, "n_warmup": 40, "random_state": 0, "progress": False}
+FEW: dict[str, Any] = {
+    "n_draws": 60,
+    "n_chains": 2,
+    "n_warmup": 40,
+    "random_state": 0,
+    "progress": False,
+}
 
 
 def test_the_estimator_says_what_chains_say(tmp_path: Path) -> None:
@@ -303,3 +310,31 @@ def test_what_propagation_cannot_do_is_said() -> None:
         KernelGibbsClassifier(sampler="propagation").fit(ROWS, np.arange(200) % 3)
     with pytest.raises(UsageError, match="sampler='propagation' takes both"):
         KernelGibbsClassifier(rank=20, nugget=0.4).fit(ROWS, LABELS)
+
+
+def test_rates_of_many_rows_may_differ() -> None:
+    """By class they are learned, where chains above 5000 rows have one; by row they are known."""
+    rng = np.random.default_rng(0)
+    inputs, n = rng.standard_normal((5200, 2)), 5200
+    clean = (inputs[:, 0] + 0.5 * inputs[:, 1] > 0.0).astype(int)
+    labels = np.where(rng.random(n) < np.where(clean == 1, 0.25, 0.02), 1 - clean, clean)
+    many = {**FEW, "sampler": "propagation", "rank": 40, "lengthscale": "median"}
+    model = KernelGibbsClassifier(**many).fit(inputs, labels)
+    assert model.noise_rate_[0] == pytest.approx(0.02, abs=0.015)
+    assert model.noise_rate_[1] == pytest.approx(0.25, abs=0.03)
+    assert np.isfinite(model.posterior_.variables["log_likelihood"]).all()
+    rates = np.where(np.arange(n) < 2600, 1e-3, 0.2)
+    model = KernelGibbsClassifier(**many, noise_rate=rates).fit(inputs, labels)
+    is_wrong = labels != clean
+    assert model.label_error_proba_[:2600].sum() < 0.2 * is_wrong[:2600].sum()
+    assert model.label_error_proba_[2600:].sum() > 0.6 * is_wrong[2600:].sum()
+    with pytest.raises(UsageError, match="sampler='propagation' takes any"):
+        KernelGibbsClassifier(rank=40, noise_rate="learn per class").fit(inputs, labels)
+
+
+def test_rates_of_classes_cost_the_same_without_a_table() -> None:
+    whole = learned_class_rates((1.0, 2.0), RING)
+    bare = learned_class_rates((1.0, 2.0), RING, has_table=False)
+    errors = np.array([[0, 0], [3, 10], [20, 5]])
+    np.testing.assert_allclose(bare.cost_of_counts(errors), whole.cost_of_counts(errors))
+    assert bare.log_no_errors == pytest.approx(whole.log_no_errors)
