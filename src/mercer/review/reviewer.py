@@ -176,14 +176,14 @@ class Reviewer:
                 counts[decision.action] += 1
             left = [row for row in self._left() if self.labels.recorded[row] is not None]
             p_wrong = self._now().p_wrong[left]
-            known = self._known
+            known, n_wrong = self._known, float(p_wrong.sum())
             return {
                 **counts,
                 "position": self.journal.n_lines,
                 "n_decided": len(standing),
                 "n_left": len(left),
                 "n_rows": len(self.labels.recorded),
-                "expected_wrong": round(float(p_wrong.sum()), 1),
+                "expected_wrong": round(n_wrong, 1 if n_wrong < 10.0 else None),
                 "expected_in_next_ten": round(float(np.sort(p_wrong)[::-1][:10].sum()), 1),
                 "is_learning": self._refit is not None and not self._refit.done(),
                 "n_learned": 0 if known is None else known.n_decided,
