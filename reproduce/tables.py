@@ -285,19 +285,20 @@ def _audit(metrics: dict[str, Any]) -> list[str]:
 
 
 def _audit_rows(metrics: dict[str, Any]) -> list[str]:
-    heads = ["rows", "labels", "CPU seconds", "share that looks wrong", "of the flipped found"]
+    heads = [
+        "rows", "labels", "by", "CPU seconds", "share that looks wrong", "of the flipped found",
+        "listed", "of these right", "warns",
+    ]  # fmt: skip
     rows = [
         [
-            row["n"],
-            row["kind"],
-            f"{row['seconds']:g}",
-            f"{row['wrong']:.3f}",
+            row["n"], row["kind"], row["how"], f"{row['seconds']:g}", f"{row['wrong']:.3f}",
             "" if row["found"] is None else f"{row['found']:.3f}",
+            row["listed"], "" if row["right"] is None else f"{row['right']:.3f}",
             "yes" if row["warns"] else "no",
         ]
         for row in metrics["rows"]
-    ]
-    return table([*heads, "warns"], rows)
+    ]  # fmt: skip
+    return table(heads, rows)
 
 
 def _audit_numbers(metrics: dict[str, Any]) -> list[str]:
@@ -451,7 +452,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-misspecified": ("sphere-misspecified-v1", _misspecified),
     "sphere-many": ("sphere-many-v1", _many),
     "sphere-audit": ("sphere-audit-v2", _audit),
-    "audit-rows": ("audit-rows-v1", _audit_rows),
+    "audit-rows": ("audit-rows-v2", _audit_rows),
     "audit-numbers": ("audit-numbers-v1", _audit_numbers),
     "audit-factors": ("audit-factors-v1", _audit_numbers),
     "review": ("review-v1", _review),

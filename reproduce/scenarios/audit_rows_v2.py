@@ -25,7 +25,6 @@ from mercer.posterior.labels import longest_list
 from reproduce.cells import measured
 
 SEED = 0
-HAS_NO_RECORD_YET = True
 N_ROWS, N_INPUTS, FLIPPED, FDR = (1000, 3000, 20_000), 6, 0.1, 0.1
 DECIDE, OVERLAP, BOTH = "10 % flipped", "inputs do not decide", "inputs do not decide, 10 % flipped"
 SAMPLERS = {"chains": "auto", "propagation": "propagation"}
