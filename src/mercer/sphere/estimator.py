@@ -39,7 +39,7 @@ from mercer.posterior.draws import Table, finite_or_none
 from mercer.posterior.labels import covariance_of_draws
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.sphere.evidence import EvidenceCurve
+from mercer.sphere.evidence import LARGEST_PROPAGATED, EvidenceCurve
 from mercer.sphere.fitting import (
     LARGEST_WHOLE,
     FittedSphere,
@@ -629,6 +629,12 @@ class KernelGibbsClassifier(SampleClassifier):
             raise UsageError(
                 "sampler='propagation' takes rows in memory; give arrays (a command without "
                 "--engine), or take 'auto'"
+            )
+        n_features = Xs.shape[1] if space.rank is None else space.rank
+        if space.is_propagated and len(Xs) * n_features > LARGEST_PROPAGATED:
+            raise UsageError(
+                f"sampler='propagation' holds {len(Xs)} rows of {n_features} features in memory, "
+                f"{LARGEST_PROPAGATED} numbers at most; use 'auto', or fewer rows or features"
             )
         with one_blas_thread() if len(Xs) < _ONE_THREAD else nullcontext():
             candidates, notes = make_candidates(space, Xs, stream(entropy, "rows", 2))

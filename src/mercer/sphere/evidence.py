@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr, ndtri
 
-from mercer.errors import NumericalError, UsageError
+from mercer.errors import NumericalError
 from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise, fixed_rate, log_incomplete_beta
 from mercer.numerics.cholesky import factorise, invert_triangle, multiply_lower
 
@@ -660,14 +660,8 @@ def approximate_posterior(
 ) -> tuple[Array, tuple[NormalLaw, ...]]:
     """Weights (k,) and laws of classifiers by expectation propagation.
 
-    The arguments are those of `approximate_evidence`. A `NumericalError` where sites do not rest, a
-    `UsageError` where L is too large.
+    The arguments are those of `approximate_evidence`. A `NumericalError` where sites do not rest.
     """
-    if L.size > LARGEST_PROPAGATED:
-        raise UsageError(
-            f"sampler='propagation' holds {L.shape[0]} rows of {L.shape[1]} features in memory, "
-            f"{LARGEST_PROPAGATED} numbers at most; use 'auto', or fewer rows or features"
-        )
     labels = _Labels(L, variance, noise)
     swept = labels.mode()
     log_odds = swept.log_odds

@@ -22,6 +22,7 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
+from mercer.sphere import estimator
 from mercer.sphere.evidence import Sites, _Labels, approximate_evidence, approximate_posterior
 from mercer.sphere.sampler import NormalSampler, signed_rows
 from mercer.sphere.space import KernelSpace, fit_covariance
@@ -305,9 +306,12 @@ def test_finite_features_have_a_nugget_without_chains(tmp_path: Path) -> None:
     )
 
 
-def test_what_propagation_cannot_do_is_said() -> None:
+def test_what_propagation_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="propagation' is for two classes"):
         KernelGibbsClassifier(sampler="propagation").fit(ROWS, np.arange(200) % 3)
+    monkeypatch.setattr(estimator, "LARGEST_PROPAGATED", 3999)
+    with pytest.raises(UsageError, match="holds 200 rows of 20 features in memory, 3999 numbers"):
+        KernelGibbsClassifier(rank=20, sampler="propagation").fit(ROWS, LABELS)
     with pytest.raises(UsageError, match="sampler='propagation' takes both"):
         KernelGibbsClassifier(rank=20, nugget=0.4).fit(ROWS, LABELS)
 
