@@ -313,29 +313,31 @@ def learned_class_rates(
     A table of all pairs of numbers of errors is n_0 n_1 numbers; without one there are no chains.
     """
     sizes = np.bincount(labels, minlength=2)
-    if not has_table:
-        none = float(_log_weight(prior, sizes, np.zeros(2, np.int64)))
-        return LabelNoise(
-            labels.astype(np.int64), np.empty((1, 0, 0)), np.zeros(len(labels)), none, None, prior,
-            sizes, 2, is_by_class=True,
-        )  # fmt: skip
-    # log_weight[e_0, e_1]: of e_0 wrong rows of those recorded 0, which are said to be 1, and e_1.
-    of_one = _log_beta_table(prior, int(sizes[0]), int(sizes[1]))[:, ::-1]
-    of_zero = _log_beta_table(prior, int(sizes[1]), int(sizes[0]))[:, ::-1].T
-    alone = log_incomplete_beta(np.array([prior[0]]), np.array([prior[1]]), 0.5)[0]
-    log_weight = of_one + of_zero - 2.0 * alone
+    if has_table:
+        # log_weight[e_0, e_1]: of e_0 wrong rows recorded 0, which are said to be 1, and of e_1.
+        of_one = _log_beta_table(prior, int(sizes[0]), int(sizes[1]))[:, ::-1]
+        of_zero = _log_beta_table(prior, int(sizes[1]), int(sizes[0]))[:, ::-1].T
+        log_weight = _of_both(prior, of_one, of_zero)
+        no_errors, step = log_weight[0, 0], (log_weight[0, 0] - log_weight)[np.newaxis]
+    else:
+        no_errors, step = _log_weight(prior, sizes, np.zeros(2, np.int64)), np.empty((1, 0, 0))
     return LabelNoise(
-        labels.astype(np.int64), (log_weight[0, 0] - log_weight)[np.newaxis],
-        np.zeros(len(labels)), float(log_weight[0, 0]), None, prior, sizes, 2, is_by_class=True,
+        labels.astype(np.int64), step, np.zeros(len(labels)), float(no_errors), None, prior, sizes,
+        2, is_by_class=True,
     )  # fmt: skip
 
 
 def _log_weight(prior: tuple[float, float], sizes: NDArray[np.int64], errors: Any) -> Array:
     """Log probability of errors (..., 2) of rows recorded as each of two classes."""
-    a, b, right = prior[0], prior[1], sizes - errors
-    alone = log_incomplete_beta(np.array([a]), np.array([b]), 0.5)[0]
+    (a, b), right = prior, sizes - errors
     of_one = log_incomplete_beta(a + errors[..., 0], b + right[..., 1], 0.5)
     of_zero = log_incomplete_beta(a + errors[..., 1], b + right[..., 0], 0.5)
+    return _of_both(prior, of_one, of_zero)
+
+
+def _of_both(prior: tuple[float, float], of_one: Array, of_zero: Array) -> Array:
+    """Log probability of errors from the logs of two incomplete beta functions."""
+    alone = log_incomplete_beta(np.array([prior[0]]), np.array([prior[1]]), 0.5)[0]
     return np.asarray(of_one + of_zero - 2.0 * alone)
 
 

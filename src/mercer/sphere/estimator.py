@@ -638,16 +638,15 @@ class KernelGibbsClassifier(SampleClassifier):
             )
         with one_blas_thread() if len(Xs) < _ONE_THREAD else nullcontext():
             candidates, notes = make_candidates(space, Xs, stream(entropy, "rows", 2))
-        is_compared = len(candidates) > 1 or len(Xs) <= LARGEST_WHOLE
+        are_few = len(Xs) <= LARGEST_WHOLE
+        is_compared = len(candidates) > 1 or are_few
         noise_of = noise.for_comparison(costs) if is_compared else None
         by_class: LabelNoise | None = None
-        has_both = len(Xs) <= LARGEST_WHOLE or space.is_propagated
-        if noise.is_learned and len(self.classes_) == 2 and has_both:
+        if noise.is_learned and len(self.classes_) == 2 and (are_few or space.is_propagated):
             if isinstance(costs, LabelNoise) and costs.is_by_class:
                 by_class = costs
             else:
-                has_table = len(Xs) <= LARGEST_WHOLE
-                by_class = learned_class_rates(noise.prior, labels, has_table=has_table)
+                by_class = learned_class_rates(noise.prior, labels, has_table=are_few)
         self.row_names_ = self._row_names(len(Xs))
         known = self._nearby
         if np.shape(known) != (len(candidates), 2) or np.isnan(known).all():  # of other arguments

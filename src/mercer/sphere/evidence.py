@@ -445,6 +445,18 @@ class _Swept:
 
 
 @dataclass(frozen=True)
+class _Gaussian:
+    """What sites say: g of mean root' centre and covariance root' root; f; and log det P."""
+
+    sites: Sites
+    root: Array  # (r, r), of which the lower triangle counts
+    centre: Array  # (r,)
+    mean: Array  # (n,) of f
+    variance: Array  # (n,) of f
+    log_det: float
+
+
+@dataclass(frozen=True)
 class _Labels:
     """The arguments of `approximate_evidence`."""
 
@@ -505,11 +517,14 @@ class _Labels:
 
     def _sweep(self, sites: Sites, log_odds: Array, share: float) -> tuple[_Swept, Array]:
         """One sweep; also the probabilities that labels are wrong."""
+        return self._matched(self._gaussian(sites), log_odds, share)
+
+    def _matched(self, at: _Gaussian, log_odds: Array, share: float) -> tuple[_Swept, Array]:
+        """Step 2, and the same probabilities."""
+        sites, marginal, mean = at.sites, at.variance, at.mean
         rates = 0.5 * expit(log_odds)
         own, other = self.noise.rates_of_rows(rates)
-        sites, C, log_det = self._factor(sites)  # step 1
-        marginal, mean, _ = self._marginals(C, sites)
-        cavity = np.maximum(1.0 / marginal - sites.precision, _SMALLEST / marginal)  # step 2
+        cavity = np.maximum(1.0 / marginal - sites.precision, _SMALLEST / marginal)
         m = (mean / marginal - sites.shift) / cavity
         sd = np.sqrt(1.0 / cavity + self.variance)
         z = m / sd
@@ -520,7 +535,7 @@ class _Labels:
         left = np.maximum(1.0 - bend / cavity, 1e-3)
         precision, shift = bend / left, (slope + m * bend) / left
         log_z = float(
-            np.log(total).sum() + 0.5 * sites.shift @ mean - 0.5 * log_det
+            np.log(total).sum() + 0.5 * sites.shift @ mean - 0.5 * at.log_det
             + 0.5 * (m * m * cavity - mean * mean / marginal - np.log(cavity * marginal)).sum()
         )  # fmt: skip
         wrong = other * (1.0 - right) / total
@@ -534,18 +549,17 @@ class _Labels:
 
     def normal(self, sites: Sites, log_odds: Array) -> NormalLaw:
         """The law of classifiers that sites at rest say, and P(wrong) of each label."""
-        _, p_wrong = self._sweep(sites, log_odds, 0.0)
-        sites, C, _ = self._factor(sites)
-        marginal, mean, centre = self._marginals(C, sites)
-        return NormalLaw(centre, np.tril(C), mean, np.sqrt(marginal), p_wrong)
+        at = self._gaussian(sites)
+        _, p_wrong = self._matched(at, log_odds, 0.0)
+        return NormalLaw(at.centre, np.tril(at.root), at.mean, np.sqrt(at.variance), p_wrong)
 
     def log_posterior(self, swept: _Swept) -> tuple[float, float]:
         """Log density of the rates at which sites have come to rest, and its slope along both."""
         value = swept.log_z + self._log_prior(swept.log_odds)
         return value, float((swept.gradient + self._prior_gradient(swept.log_odds)).sum())
 
-    def _factor(self, sites: Sites) -> tuple[Sites, Array, float]:
-        """Sites as they may be; C with C'C = P^-1, lower triangular; log det P."""
+    def _gaussian(self, sites: Sites) -> _Gaussian:
+        """Step 1, of sites as they may be."""
         while True:
             # Of a matrix and itself a product is half the work.
             rooted = self.L * np.sqrt(np.maximum(sites.precision, 0.0))[:, np.newaxis]
@@ -564,13 +578,10 @@ class _Labels:
                 sites = replace(sites, precision=sites.precision - (1.0 if is_tiny else 0.5) * low)
         log_det = 2.0 * float(np.log(C.diagonal()).sum())
         invert_triangle(C)
-        return sites, C, log_det
-
-    def _marginals(self, C: Array, sites: Sites) -> tuple[Array, Array, Array]:
-        """Variances and means of f, (n,) each; that of g is C' times the last, (r,)."""
         A = multiply_lower(C, self.L.T)
         centre = A @ sites.shift
-        return np.maximum(np.einsum("ij,ij->j", A, A), _NO_VARIANCE), A.T @ centre, centre
+        variance = np.maximum(np.einsum("ij,ij->j", A, A), _NO_VARIANCE)
+        return _Gaussian(sites, C, centre, A.T @ centre, variance, log_det)
 
     def _by_rate(self, of_wrong: Array, of_right: Array) -> Array:
         """Sums over rows: a wrong label is due to the rate of the other class."""

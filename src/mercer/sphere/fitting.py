@@ -322,19 +322,24 @@ _N_SD = 8.0
 
 
 def label_proba(
-    draws: Draws, spaces: Sequence[Space], labels: NDArray[np.int64], n_classes: int
+    draws: Draws,
+    spaces: Sequence[Space],
+    labels: NDArray[np.int64],
+    n_classes: int,
+    p_wrong: Array | None = None,
 ) -> Array:
     """Average over draws the class that each classifier gives to a training row: (n, C).
 
     The draws have "is_wrong", and for several classes "chosen"; for many rows neither, but
     coefficients of the finite features of ``spaces``, one for each "model". Labels are as recorded,
-    0..C-1.
+    0..C-1. ``p_wrong`` (n,) is given where it is known without the noise of draws.
     """
     if "chosen" in draws.variables:
         chosen = draws.flat("chosen")
         return np.stack([(chosen == c).mean(axis=0) for c in range(n_classes)], axis=1)
-    if "is_wrong" in draws.variables:
+    if p_wrong is None and "is_wrong" in draws.variables:
         p_wrong = draws.flat("is_wrong").mean(axis=0)
+    if p_wrong is not None:
         p = np.where(labels == 1, 1.0 - p_wrong, p_wrong)
     else:
         model, g, p = draws.flat("model"), draws.flat("coefficients"), np.zeros(len(labels))
@@ -440,7 +445,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
         choice = replace(choice, notes=(*choice.notes, _APPROXIMATE))
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
     counts = _allot(choice.weights[choice.weights > 0.0], options.n_draws)
-    runs, p_wrong = list[Sampled](), np.zeros(n)
+    runs, p_wrong = list[Sampled](), np.zeros(n) if problem.is_approximate else None
     for (candidate, noise), count in zip(choice.models, counts, strict=True):
         own = replace(
             options,
@@ -452,16 +457,12 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
         )
         run, sampler = _sample(replace(problem, noise=noise), candidate, np.sort(rows), own)
         runs.append(run)
-        if isinstance(sampler, NormalSampler):
+        if p_wrong is not None and isinstance(sampler, NormalSampler):
             p_wrong += count / sum(counts) * sampler.p_wrong
     draws, models = _joined([run.draws for run in runs], choice.models, options.entropy)
     notes = dict.fromkeys(note for run in runs for note in run.notes)
     spaces = [one.space for one in models]
-    if problem.is_approximate:  # known without the noise of draws
-        p = np.where(problem.labels == 1, 1.0 - p_wrong, p_wrong)
-        p = np.column_stack([1.0 - p, p])
-    else:
-        p = label_proba(draws, spaces, problem.labels, problem.noise.n_classes)
+    p = label_proba(draws, spaces, problem.labels, problem.noise.n_classes, p_wrong)
     return FittedSphere(
         draws, p, diagnose(draws), (*notes, *choice.notes), choice.compared, models,
         choice.probability.sum(axis=1), float(choice.probability[choice.weights == 0.0].sum()),
@@ -471,9 +472,8 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
 
 def _is_hasty(problem: Problem, options: RunOptions) -> bool:
     """Whether many rows have a time limit: not where a run that goes on must be the same."""
-    is_limited = options.deadline is not None and options.run is None
-    is_limited &= not problem.is_approximate
-    return is_limited and len(problem.labels) > LARGEST_WHOLE
+    has_many = len(problem.labels) > LARGEST_WHOLE and not problem.is_approximate
+    return has_many and options.deadline is not None and options.run is None
 
 
 _Model = tuple[Candidate, LabelNoise | Confusion]

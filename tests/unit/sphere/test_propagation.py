@@ -167,10 +167,9 @@ def test_sites_that_no_gaussian_has() -> None:
     """Precisions so negative that P is not positive definite are raised until it is."""
     L, variance = space(0.0).smooth_rows()
     labels = _Labels(signed_rows(L, RING), variance, NOISES["fixed"])
-    sites, C, _ = labels._factor(Sites(np.full(N, -50.0), np.zeros(N)))
-    marginal, _, _ = labels._marginals(C, sites)
-    assert (sites.precision > -50.0).all()
-    assert (marginal > 0.0).all()
+    found = labels._gaussian(Sites(np.full(N, -50.0), np.zeros(N)))
+    assert (found.sites.precision > -50.0).all()
+    assert (found.variance > 0.0).all()
 
 
 # The posterior of the approximation.
@@ -250,15 +249,15 @@ def test_a_rate_that_is_hardly_known_is_averaged_over() -> None:
     assert found < 0.8 * mode
 
 
-def flipped(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Inputs, labels of a smooth boundary, and which tenth of them is flipped."""
+def flipped(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs, and labels of a smooth boundary, a tenth of them flipped."""
     rng = np.random.default_rng(5)
     inputs = rng.standard_normal((n, 2))
     is_flipped = rng.random(n) < 0.1
-    return inputs, (np.sin(inputs[:, 0]) + inputs[:, 1] > 0.0) != is_flipped, is_flipped
+    return inputs, (np.sin(inputs[:, 0]) + inputs[:, 1] > 0.0) != is_flipped
 
 
-ROWS, LABELS, IS_FLIPPED = flipped(200)
+ROWS, LABELS = flipped(200)
 FEW: dict[str, Any] = {
     "n_draws": 60,
     "n_chains": 2,
