@@ -56,10 +56,17 @@ def main(arguments: list[str]) -> int:
         if missing:
             print(f"{name}: skipped, not installed: {', '.join(missing)} (extra bench)")
             continue
+        if getattr(module, "NEEDS_CUDA", False) and not _has_cuda():
+            print(f"{name}: skipped, there is no GPU that PyTorch can use")
+            continue
         metrics = module.run()
         path = write_record(name.replace("_", "-"), module.SEED, metrics, peers)
         print(f"{path.name}\n{json.dumps(metrics, indent=1)}")
     return 0
+
+
+def _has_cuda() -> bool:
+    return bool(importlib.import_module("torch").cuda.is_available())
 
 
 def _is_installed(package: str) -> bool:

@@ -153,7 +153,7 @@ def _parts(sampler: SpectralSampler, state: SpectralState) -> tuple[Calls, Calls
 
     def loop() -> Any:
         precisions = sampler.model.linear_precisions(state.linear_precision)
-        joint = join(state.gram, products.among, products.across, state.ridge, precisions)
+        joint = join(state.gram, products, state.ridge, precisions)
         return decide(joint, log_uniform, model.posterior_shape, model.noise_rate)
 
     def ridge() -> float:

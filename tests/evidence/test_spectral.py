@@ -192,7 +192,7 @@ def check_decisions(scheme: Any, has_linear_part: bool) -> None:
     log_uniform = np.log(rng.random(len(W)))
     products = sampler.rows.products(proposed, W)
     precisions = sampler.model.linear_precisions(state.linear_precision)
-    joint = join(state.gram, products.among, products.across, state.ridge, precisions)
+    joint = join(state.gram, products, state.ridge, precisions)
     want = decide(joint, log_uniform, sampler.model.posterior_shape, sampler.model.noise_rate)
     assert 2 < want.is_accepted.sum() < 15
     for j in range(len(W)):

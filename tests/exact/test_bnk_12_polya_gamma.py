@@ -107,7 +107,7 @@ def ratio_error(n_classes: int, m: int) -> float:
         lambda _: lambda f, kappa: (next(calls), kappa), CLASSES.tasks,
     )  # fmt: skip
     linear, log_uniform = np.array([0.5, 2.0, 2.0]), np.log(rng.random(m))
-    joints = tuple(join(p.gram, p.among, p.across, RIDGE, linear) for p in products)
+    joints = tuple(join(p.gram, p, RIDGE, linear) for p in products)
     found = class_sampler.decide_together(joints, log_uniform)
     prior = np.concatenate([np.full(2 * m, RIDGE), linear])
 
@@ -193,7 +193,7 @@ def test_bnk_12_joint_with_more_runs(case: str) -> None:
 
 def coefficients_before_frequencies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ridge and coefficients are drawn for the frequencies before the sweep."""
-    monkeypatch.setattr(class_sampler, "select", lambda gram, *rest: gram)
+    monkeypatch.setattr(class_sampler, "choose", lambda gram, *rest: gram)
 
 
 def weighted_labels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_bnk_19_decisions_go_by_that_evidence(case: tuple) -> None:
     proposed = np.random.default_rng(5).standard_normal(W.shape)
     gram, products = all_of.rows.gram(W), all_of.rows.products(proposed, W)
     linear = all_of.model.linear_precisions(LINEAR)
-    joint = join(gram, products.among, products.across, RIDGE, linear)
+    joint = join(gram, products, RIDGE, linear)
     log_uniform = np.log(np.random.default_rng(6).random(m))
     found = decide(joint, log_uniform, all_of.model.posterior_shape, NOISE[1])
     for j in range(m):

@@ -19,7 +19,9 @@ or who added them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,12 +107,56 @@ def fill_features(frequencies: Array, X: Array, out: Array, phase: Array | None 
     np.multiply(np.sin(phase), scale, out=out[1::2])
 
 
+def parts(X: Array, y: Array, size: int | None = None) -> Iterator[tuple[Array, Array]]:
+    """Cut a block of rows X (b, d), y (b,) into parts of so many rows."""
+    for rows in slices(len(X), size):
+        yield X[rows], y[rows]
+
+
+def slices(n: int, size: int | None = None) -> Iterator[slice]:
+    """Cut n rows into parts."""
+    size = _ROWS_AT_ONCE if size is None else size
+    return (slice(begin, begin + size) for begin in range(0, n, size))
+
+
+def fill_design(
+    has_linear_part: bool, frequencies: Array, X: Array, out: Array, phase: Array | None = None
+) -> None:
+    """Write [Phi, H] of some rows as rows, shape (2 M + p, b)."""
+    m2 = 2 * len(frequencies)
+    fill_features(frequencies, X, out[:m2], phase)
+    if has_linear_part:
+        out[m2] = 1.0
+        out[m2 + 1 :] = X.T
+
+
+class Room:
+    """Memory for the design of some rows and for phases, kept from one part of rows to the next."""
+
+    def __init__(self) -> None:
+        self._kept = np.empty((0, 0)), np.empty((0, 0))
+
+    def of(self, n_columns: int, n_rows: int) -> tuple[Array, Array]:
+        """Two arrays, of shapes (n_columns, n_rows) and (n_columns / 2, n_rows)."""
+        if self._kept[0].shape != (n_columns, n_rows):
+            self._kept = np.empty((n_columns, n_rows)), np.empty((n_columns // 2, n_rows))
+        return self._kept
+
+
 @dataclass(frozen=True, eq=False)
 class Products:
     """Sums over rows of products of new features."""
 
     among: Array  # (2 M', 2 M'), of the new features with each other; symmetric
     across: Array  # (2 M', m), of the new features with the given columns
+    device: Any = None  # that both are on, see `mercer.features.device`
+
+    def here(self) -> Self:
+        """The same in NumPy."""
+        if self.device is None:
+            return self
+        among, across = map(self.device.get, (self.among, self.across))
+        return replace(self, among=among, across=across, device=None)
 
 
 def split_products(total: Array, n_new: int) -> Products:

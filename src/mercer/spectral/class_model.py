@@ -29,6 +29,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.special import expit
 
+from mercer.features.device import Device
+from mercer.features.products import fill_design, parts
 from mercer.likelihoods.logistic import count_log_factor, count_log_mass
 from mercer.likelihoods.polya_gamma import fill_polya_gamma, fill_polya_gamma_of_shapes
 from mercer.numerics.cholesky import factorise
@@ -42,10 +44,8 @@ from mercer.spectral.rows import (
     Say,
     TrainingRows,
     Weigh,
-    fill_design,
     function_sums,
     numbers,
-    parts,
     weighted_products,
 )
 
@@ -160,12 +160,17 @@ class LogisticCoefficients:
         return np.asarray(deviations).T
 
 
-def logistic_coefficients(gram: Array, prior_precisions: Array) -> LogisticCoefficients:
+def logistic_coefficients(
+    gram: Array, prior_precisions: Array, device: Device | None = None
+) -> LogisticCoefficients:
     """Solve the regression from [F, z]' Omega [F, z]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
     inner = np.array(gram[:m, :m], order="F")
-    inner[np.arange(m), np.arange(m)] += prior_precisions
-    factor = factorise(inner)
+    if device is None:
+        inner[np.arange(m), np.arange(m)] += prior_precisions
+        factor = factorise(inner)
+    else:
+        factor = device.factorise(inner, prior_precisions)
     solved, _ = lapack.dtrtrs(factor, gram[:m, m], lower=1)
     mean, _ = lapack.dtrtrs(factor, solved, lower=1, trans=1)
     log_det_ratio = 2.0 * np.log(np.diag(factor)).sum() - np.log(prior_precisions).sum()

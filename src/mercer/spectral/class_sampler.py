@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NumericalError
+from mercer.features.device import Device
 from mercer.features.products import fill_features
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.class_model import (
@@ -30,7 +31,7 @@ from mercer.spectral.class_model import (
     newton,
     signs_of,
 )
-from mercer.spectral.loops import move_jointly, select
+from mercer.spectral.loops import move_jointly
 from mercer.spectral.missing import MissingInputs
 from mercer.spectral.mixture import Mixture, MixtureState
 from mercer.spectral.model import (
@@ -57,7 +58,9 @@ from mercer.spectral.sampler import (
     LearnedStep,
     SpectralInfo,
     Start,
+    choose,
     decide_together,
+    device_of,
     join,
     propose_all,
 )
@@ -272,13 +275,17 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
 
 
 def logistic_ridge_density(
-    gram: Array, linear_precisions: Array, prior: GammaPrior, n_rows: int
+    gram: Array,
+    linear_precisions: Array,
+    prior: GammaPrior,
+    n_rows: int,
+    device: Device | None = None,
 ) -> RidgeDensity:
     """Prepare the density of one stick's ridge from [Phi, H, z]' Omega [Phi, H, z].
 
     Omega are Polya-Gamma variables, that are given; coefficients are integrated out.
     """
-    reduced = reduce_products(gram, linear_precisions)
+    reduced = reduce_products(gram, linear_precisions, device=device)
     return RidgeDensity(*reduced, None, 0.0, prior, lowest_ridge(n_rows))
 
 
@@ -364,6 +371,10 @@ class ClassAdaptation(Adaptation):
 class ClassSampler(ClassChain):
     """Sweeps over all frequencies with Polya-Gamma variables; attributes are those of the base."""
 
+    @property
+    def _device(self) -> Device | None:
+        return device_of(self.rows, self.n_frequencies)
+
     def take_sweep(
         self, rng: np.random.Generator, state: ClassState
     ) -> tuple[ClassState, SpectralInfo]:
@@ -414,14 +425,16 @@ class ClassSampler(ClassChain):
         log_uniform = np.log(rng.random(len(W)))
         given = W, state.coef, of_blocks(rng, state.law.weigher), state.law.tasks
         products = weighted_products(self.rows, proposed.frequencies, *given)
+        if self._device is None:
+            products = tuple(each.here() for each in products)
         joints = tuple(
-            join(each.gram, each.among, each.across, float(ridge), self._linear(precision))
+            join(each.gram, each, float(ridge), self._linear(precision))
             for each, ridge, precision in zip(
                 products, state.ridge, state.linear_precision, strict=True
             )
         )
         is_accepted = decide_together(joints, log_uniform).is_accepted
-        grams = tuple(select(p.gram, p.among, p.across, is_accepted) for p in products)
+        grams = tuple(choose(each.gram, each, is_accepted) for each in products)
         mixture, W = proposed.decided(state.mixture, W, is_accepted)
         return mixture, W, grams, proposed.rates(is_accepted)
 
@@ -434,12 +447,11 @@ class ClassSampler(ClassChain):
         model = self.model
         for k, gram in enumerate(grams):
             if model.ridge_prior is not None:
-                density = logistic_ridge_density(
-                    gram, self._linear(precisions[k]), model.ridge_prior, self.rows.n_rows
-                )
+                linear, n = self._linear(precisions[k]), self.rows.n_rows
+                density = logistic_ridge_density(gram, linear, model.ridge_prior, n, self._device)
                 ridges[k] = draw_ridge(rng, density, float(ridges[k]))
             diagonal = model.prior_precisions(2 * len(W), ridges[k], precisions[k])
-            law = logistic_coefficients(gram, diagonal)
+            law = logistic_coefficients(gram, diagonal, self._device)
             mean[k], deviations[k] = law.mean, law.draw(rng, self.n_deviations)
             coef = mean[k] + deviations[k, 0]
             precisions[k] = self._draw_linear_precision(rng, coef, float(precisions[k]))

@@ -39,7 +39,8 @@ from scipy.linalg import blas, lapack
 from scipy.special import logsumexp, poch
 
 from mercer.errors import NumericalError
-from mercer.features.products import fill_features
+from mercer.features.device import Device
+from mercer.features.products import fill_design
 from mercer.likelihoods.label_noise import (
     LEAST_ERROR,
     N_KINDS,
@@ -88,12 +89,9 @@ def feature_kernel(frequencies: Array, lags: Array) -> Array:
 
 def design(frequencies: Array, X: Array, has_linear_part: bool) -> Array:
     """Features, intercept and inputs of rows X (b, d), as rows: shape (2 M + p, b)."""
-    m2 = 2 * len(frequencies)
-    out = np.empty((m2 + (1 + X.shape[1] if has_linear_part else 0), len(X)))
-    fill_features(frequencies, X, out[:m2])
-    if has_linear_part:
-        out[m2] = 1.0
-        out[m2 + 1 :] = X.T
+    n_linear = 1 + X.shape[1] if has_linear_part else 0
+    out = np.empty((2 * len(frequencies) + n_linear, len(X)))
+    fill_design(has_linear_part, frequencies, X, out)
     return out
 
 
@@ -202,10 +200,15 @@ class Coefficients:
         return np.asarray(deviations)
 
 
-def coefficients(model: RegressionModel, gram: Array, prior_precisions: Array) -> Coefficients:
+def coefficients(
+    model: RegressionModel, gram: Array, prior_precisions: Array, device: Device | None = None
+) -> Coefficients:
     """Solve the regression from [F, y]'[F, y]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
-    factor = factorise(_bordered(model, gram, prior_precisions))
+    if device is None:
+        factor = factorise(_bordered(model, gram, prior_precisions))
+    else:
+        factor = device.factorise(gram, model.added(prior_precisions))
     inner, solved = np.asfortranarray(factor[:m, :m]), factor[m:, :m].T
     mean, _ = lapack.dtrtrs(inner, solved, lower=1, trans=1)
     rates, evidence = _rates_and_evidence(model, factor, prior_precisions)
@@ -303,28 +306,33 @@ class RidgeDensity:
         return value if math.isfinite(value) else -math.inf
 
 
-def ridge_density(model: RegressionModel, gram: Array, linear_precision: float) -> RidgeDensity:
+def ridge_density(
+    model: RegressionModel, gram: Array, linear_precision: float, device: Device | None = None
+) -> RidgeDensity:
     """Prepare the density of the ridge from [Phi, H, Y]'[Phi, H, Y]."""
     prior = model.ridge_prior
     if prior is None:
         raise ValueError("the ridge is fixed")
     precisions = model.linear_precisions(linear_precision)
-    reduced = reduce_products(gram, precisions, model.n_outputs)
+    reduced = reduce_products(gram, precisions, model.n_outputs, device)
     return RidgeDensity(
         *reduced, model.posterior_shape, model.noise_rate, prior, model.lowest_ridge
     )
 
 
 def reduce_products(
-    gram: Array, linear_precisions: Array, n_outputs: int = 1
+    gram: Array, linear_precisions: Array, n_outputs: int = 1, device: Device | None = None
 ) -> tuple[Array, Array, Array, Array]:
     """Eliminate the linear part of [Phi, H, Y]'[Phi, H, Y], bring the rest to tridiagonal form.
 
-    Returns diagonal, off, b and target of `RidgeDensity`; a `NumericalError` where the linear
-    part is collinear to working precision.
+    On a device to diagonal form, by its eigenvalues. Returns diagonal, off, b and target of
+    `RidgeDensity`; a `NumericalError` where the linear part is collinear to working precision.
     """
     p = len(linear_precisions)
     m = len(gram) - p - n_outputs
+    if device is not None:
+        diagonal, b, target = device.spectrum(gram, m, linear_precisions)
+        return diagonal, np.zeros(m - 1), b, target
     # Symmetric to the last bit: rows become the columns that LAPACK reads.
     left = np.delete(np.delete(gram, slice(m, m + p), axis=0), slice(m, m + p), axis=1).T
     if p:

@@ -10,7 +10,7 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -21,8 +21,16 @@ from mercer.data.source import RowSource, take_rows
 from mercer.errors import DataError, RowsError
 from mercer.estimation.standardize import Standardizer
 from mercer.estimation.tasks import refuse_fractions
-from mercer.features.device import Device, check_device, feature_products
-from mercer.features.products import Products, fill_features, symmetric
+from mercer.features.device import Device, Layout, check_device, feature_products
+from mercer.features.products import (
+    Products,
+    Room,
+    fill_design,
+    fill_features,
+    parts,
+    slices,
+    symmetric,
+)
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, plus
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.signals import check_stop, is_late
@@ -64,7 +72,7 @@ class GramSum:
 
     def __init__(self, frequencies: Array, n_columns: int, device: Device | None = None) -> None:
         self._features = feature_products(frequencies, None, n_columns, device)
-        self._given = PairwiseSum()
+        self._given, self._device = PairwiseSum(), device
 
     def add(self, X: Array, columns: Array) -> None:
         """Add a term of rows, or the whole of it."""
@@ -81,8 +89,10 @@ class GramSum:
 
     def gram(self, total: tuple[Array, Array]) -> Array:
         """Put sums together, shape (2 M + p + 1, 2 M + p + 1)."""
-        parts = self._features.products(total[0])
-        return np.block([[parts.among, parts.across], [parts.across.T, total[1]]])
+        parts, device = self._features.products(total[0]), self._device
+        given = parts.among, parts.across, total[1]
+        among, across, rest = given if device is None else map(device.get, given)
+        return np.block([[among, across], [across.T, rest]])
 
 
 class LateError(Exception):
@@ -151,7 +161,9 @@ class TrainingRows(ABC):
         left_out: NDArray[np.int64] = _NO_ROWS,
     ) -> tuple[Any, ...]:
         """Make sums, and return what they are over all rows but some: one pass."""
-        add = functools.partial(_add_all, tuple(makers), self.has_linear_part, left_out)
+        add = functools.partial(
+            _add_all, tuple(makers), self.has_linear_part, self.device, left_out
+        )
         return tuple(self.total(add, deadline))
 
     def total(self, add: Add, deadline: float | None = None, plus: Plus = plus) -> Any:
@@ -159,33 +171,46 @@ class TrainingRows(ABC):
         return add(0, _in_time(self.blocks(), deadline))
 
 
-def _columns(has_linear_part: bool, X: Array, y: Array) -> Array:
+def _columns(has_linear_part: bool, device: Device | None, X: Any, y: Array) -> Any:
+    """Linear columns and targets as rows, where the inputs are."""
+    if device is not None:
+        return device.columns(has_linear_part, X, y)
     given = [np.ones((1, len(X))), X.T] if has_linear_part else []
     return np.vstack([*given, y.T])
 
 
 def _without(
-    blocks: Iterable[tuple[Array, Array]], left_out: NDArray[np.int64], position: int
-) -> Iterator[tuple[int, Array, Array]]:
+    blocks: Iterable[tuple[Any, Array]],
+    left_out: NDArray[np.int64],
+    position: int,
+    device: Device | None = None,
+) -> Iterator[tuple[int, Any, Array]]:
     """Yield the term of each block and its rows but those left out; the first is at a position."""
     for X, y in blocks:
-        low, high = np.searchsorted(left_out, (position, position + len(X)))
+        low, high = np.searchsorted(left_out, (position, position + len(y)))
         gone, term = left_out[low:high] - position, position // ROWS_PER_TERM
-        position += len(X)
-        yield term, *((np.delete(each, gone, axis=0) for each in (X, y)) if len(gone) else (X, y))
+        position += len(y)
+        if not len(gone):
+            yield term, X, y
+            continue
+        kept = np.delete(X, gone, axis=0) if device is None else device.without(X, gone)
+        yield term, kept, np.delete(y, gone, axis=0)
 
 
 def _add_all(
     makers: Sequence[Callable[[], RowSum]],
     has_linear_part: bool,
+    device: Device | None,
     left_out: NDArray[np.int64],
     position: int,
-    blocks: Iterable[tuple[Array, Array]],
+    blocks: Iterable[tuple[Any, Array]],
 ) -> tuple[Any, ...]:
     """Add blocks of rows, a term each, the first of them at a position."""
     sums = [make() for make in makers]
-    for term, X, y in _without(blocks, left_out, position):
-        columns = _columns(has_linear_part, X, y)
+    if device is not None:
+        blocks = ((device.put(X), y) for X, y in blocks)
+    for term, X, y in _without(blocks, left_out, position, device):
+        columns = _columns(has_linear_part, device, X, y)
         for each in sums:
             each.begin_term(term)
             each.add(X, columns)
@@ -196,12 +221,20 @@ def _add_stored(
     add: Callable[..., Any],
     standardizer: Standardizer,
     target: TargetTransform,
+    device: Device | None,
     position: int,
     blocks: Iterable[Array],
 ) -> Any:
-    """Add blocks of a source: inputs, then the target, as they are given."""
+    """Add blocks of a source: inputs, then the target, as they are given. Sums leave the device."""
     each = ((standardizer.transform(b[:, :-1]), target.transform(b[:, -1])) for b in blocks)
-    return add(position, each)
+    found = add(position, each)
+    return found if device is None else _fetched(device, found)
+
+
+def _fetched(device: Device, found: Any) -> Any:
+    if isinstance(found, tuple):
+        return tuple(_fetched(device, each) for each in found)
+    return device.get(found)
 
 
 def _in_time(blocks: Iterable[Block], deadline: float | None) -> Iterator[Block]:
@@ -243,10 +276,25 @@ class MemoryRows(TrainingRows):
 
     def blocks(self) -> Iterator[tuple[Array, Array]]:
         """Slices of the arrays."""
-        for begin in range(0, len(self.X), ROWS_PER_TERM):
+        return self._blocks_of(self.X)
+
+    def total(self, add: Add, deadline: float | None = None, plus: Plus = plus) -> Any:
+        """Make one pass; over inputs that stay on the device, where there is one."""
+        blocks = self.blocks() if self.device is None else self._blocks_of(self._there)
+        return add(0, _in_time(blocks, deadline))
+
+    @functools.cached_property
+    def _there(self) -> Any:
+        return self.X if self.device is None else self.device.kept(self.X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def _blocks_of(self, X: Any) -> Iterator[tuple[Any, Array]]:
+        for begin in range(0, len(self.y), ROWS_PER_TERM):
             check_stop()
-            rows = slice(begin, begin + ROWS_PER_TERM)
-            yield self.X[rows], self.y[rows]
+            end = min(begin + ROWS_PER_TERM, len(self.y))
+            yield X[begin:end, :], self.y[begin:end]
 
     def take(self, chosen: NDArray[np.int64]) -> tuple[Array, Array]:
         """Index the arrays."""
@@ -285,7 +333,7 @@ class StoredRows(TrainingRows):
 
     def total(self, add: Add, deadline: float | None = None, plus: Plus = plus) -> Any:
         """Let the source, or workers that share its rows, add."""
-        add = functools.partial(_add_stored, add, self.standardizer, self.target)
+        add = functools.partial(_add_stored, add, self.standardizer, self.target, self.device)
         return self.source.total(add, functools.partial(_check_time, deadline), plus)
 
     def _standardized(self, block: Array) -> tuple[Array, Array]:
@@ -362,9 +410,6 @@ class RowsWithout(TrainingRows):
 # Blocks are summed in pairs, pairs in fours and so on, in their order; each has its own stream of
 # random numbers, so that whoever reads it draws the same omega.
 
-# Rows whose features stand in memory at a time: what computes them stays in the cache.
-_ROWS_AT_ONCE = 1024
-
 # (functions, targets) of some rows -> weights, and weights times pseudo-targets z.
 Weigh = Callable[[Array, Array], tuple[Array, Array]]
 # (index of a block) -> how its rows are weighed, function after function.
@@ -389,18 +434,14 @@ def _of_block(make: Callable[[np.random.Generator], Any], entropy: int, index: i
     return make(np.random.Generator(np.random.PCG64([entropy, index])))
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedProducts:
-    """Sums over the rows of one function.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WeightedProducts(Products):
+    """Weighted sums over the rows of one function: `Products` of the proposed features.
 
-    ``gram`` is the weighted Gram matrix of [Phi, H, z]; ``among`` (2 M, 2 M) and ``across`` (2
-    M, 2 M + p + 1) are weighted products of the proposed features, with each other and with
-    those columns.
+    They are with each other and with [Phi, H, z], whose own products are ``gram``.
     """
 
     gram: Array
-    among: Array
-    across: Array
 
 
 def weighted_products(
@@ -420,9 +461,12 @@ def weighted_products(
     """
     given = proposed, frequencies, coef, weigh_of, tasks, known_at
     make: Callable[[], RowSum] = functools.partial(_WeightedSums, *given)
-    if rows.device is not None:
-        make = functools.partial(_DeviceWeightedSums, *given, rows.device)
-    return tuple(_split(total, 2 * len(proposed)) for total in rows.sums([make])[0])
+    if (device := rows.device) is None:
+        return tuple(_split(symmetric(each), 2 * len(proposed)) for each in rows.sums([make])[0])
+    make = functools.partial(_DeviceWeightedSums, *given, device)
+    layout = Layout((len(proposed), len(frequencies)), rows.n_linear + 1)
+    totals = (layout.ordered(each, device) for each in rows.sums([make])[0])
+    return tuple(_split(each, 2 * len(proposed), device) for each in totals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,19 +491,6 @@ class WeighedRows:
     def gram(self, frequencies: Array) -> Array:
         """[Phi, H, z]' Omega [Phi, H, z], shape (2 M + p + 1, 2 M + p + 1): one pass."""
         return self.products(frequencies[:0], frequencies).gram
-
-
-class Room:
-    """Memory for the design of some rows and for phases, kept from one part of rows to the next."""
-
-    def __init__(self) -> None:
-        self._kept = np.empty((0, 0)), np.empty((0, 0))
-
-    def of(self, n_columns: int, n_rows: int) -> tuple[Array, Array]:
-        """Two arrays, of shapes (n_columns, n_rows) and (n_columns / 2, n_rows)."""
-        if self._kept[0].shape != (n_columns, n_rows):
-            self._kept = np.empty((n_columns, n_rows)), np.empty((n_columns // 2, n_rows))
-        return self._kept
 
 
 @dataclass(eq=False)
@@ -516,30 +547,27 @@ class _DeviceWeightedSums(_WeightedSums):
 
     device: Device
 
-    def add(self, X: Array, columns: Array) -> None:
+    def add(self, X: Any, columns: Any) -> None:
         """Add a block: the last of the columns holds the targets."""
-        y, n_functions, device = columns[-1], len(self.coef), self.device
-        F = device.design((self.proposed, self.frequencies), X, columns[:-1])
-        known = F[:, 2 * len(self.proposed) :]
+        n_functions, device, H = len(self.coef), self.device, columns[:-1, :].T
+        y = device.get(columns[-1, :])
+        F = device.design((self.proposed, self.frequencies), X, H)
+        known, at = F[:, 2 * len(self.proposed) :], self.frequencies
         if self.known_at is not None:
-            known = device.design((self.known_at,), X, columns[:-1])
-        f = device.get(known @ device.put(self.coef.T))
-        roots, weighed = np.zeros((2, n_functions, len(X)))
+            known, at = device.design((self.known_at,), X, H), self.known_at
+        f = device.functions(known, len(at), self.coef)
+        roots, weighed = np.zeros((2, n_functions, len(y)))
         # Variables are drawn in the order of `_WeightedSums`; rows of no function weigh nothing.
-        for rows in slices(len(X)):
+        for rows in slices(len(y)):
             for k, (is_in, targets) in enumerate(self.tasks(y[rows], n_functions)):
                 if len(targets):
                     own = slice(None) if is_in is None else is_in
-                    weights, weighted = self._weigh(f[rows, k][own], targets)
+                    weights, weighted = self._weigh(f[k, rows][own], targets)
                     root = np.sqrt(weights)
                     roots[k, rows][own] = root
                     weighed[k, rows][own] = weighted / root
         for k, total in enumerate(self._sums):
             total.add(device.weighted_gram(F, roots[k], weighed[k]))
-
-    def sum(self) -> tuple[Array, ...]:
-        """The sum of each function."""
-        return tuple(map(self.device.get, super().sum()))
 
 
 # (functions (K, b), targets) of some rows -> what is to be added up: a number or an array.
@@ -581,14 +609,15 @@ class _FunctionSums:
         """Hear the next rows as those of this block."""
         self._say = self._say_of(index)
 
-    def add(self, X: Array, columns: Array) -> None:
+    def add(self, X: Any, columns: Any) -> None:
         """Add a block: the last of the columns holds the targets."""
         total, device = 0.0, self._device
         if device is not None:
-            F = device.design((self._frequencies,), X, columns[:-1])
-            f = device.get(F @ device.put(self._coef.T)).T
-            for rows in slices(len(X)):
-                total = total + self._said(f[:, rows], X[rows], columns[-1, rows])
+            F = device.design((self._frequencies,), X, columns[:-1, :].T)
+            f = device.functions(F, len(self._frequencies), self._coef)
+            X, y = device.get(X), device.get(columns[-1, :])
+            for rows in slices(len(y)):
+                total = total + self._said(f[:, rows], X[rows], y[rows])
         else:
             for part, y in parts(X, columns[-1]):
                 F, phase = self._room.of(self._coef.shape[1], len(part))
@@ -609,28 +638,6 @@ class _FunctionSums:
         return self._sum.total()
 
 
-def parts(X: Array, y: Array, size: int = _ROWS_AT_ONCE) -> Iterator[tuple[Array, Array]]:
-    """Cut a block of rows X (b, d), y (b,) into parts of so many rows."""
-    for rows in slices(len(X), size):
-        yield X[rows], y[rows]
-
-
-def slices(n: int, size: int = _ROWS_AT_ONCE) -> Iterator[slice]:
-    """Cut n rows into parts."""
-    return (slice(begin, begin + size) for begin in range(0, n, size))
-
-
-def fill_design(
-    has_linear_part: bool, frequencies: Array, X: Array, out: Array, phase: Array | None = None
-) -> None:
-    """Write [Phi, H] of some rows as rows, shape (2 M + p, b)."""
-    m2 = 2 * len(frequencies)
-    fill_features(frequencies, X, out[:m2], phase)
-    if has_linear_part:
-        out[m2] = 1.0
-        out[m2 + 1 :] = X.T
-
-
 def _add(term: Array, columns: Array, weights: Array, weighted: Array) -> None:
     """Add some rows to the lower triangle of a function's products; changes the columns."""
     root = np.sqrt(weights)
@@ -640,10 +647,12 @@ def _add(term: Array, columns: Array, weights: Array, weighted: Array) -> None:
     blas.dsyrk(1.0, columns.T, beta=1.0, c=term, trans=1, lower=1, overwrite_c=1)
 
 
-def _split(total: Array, n_new: int) -> WeightedProducts:
-    full = symmetric(total)
-    blocks = full[n_new:, n_new:], full[:n_new, :n_new], full[:n_new, n_new:]
-    return WeightedProducts(*map(np.ascontiguousarray, blocks))
+def _split(full: Any, n_new: int, device: Device | None = None) -> WeightedProducts:
+    gram, among, across = full[n_new:, n_new:], full[:n_new, :n_new], full[:n_new, n_new:]
+    if device is not None and not isinstance(full, np.ndarray):
+        return WeightedProducts(among, across, device, gram=device.get(gram))
+    whole = np.ascontiguousarray
+    return WeightedProducts(whole(among), whole(across), gram=whole(gram))
 
 
 class Table(ABC):

@@ -51,6 +51,8 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from mercer.errors import NumericalError
+from mercer.features.device import Device
+from mercer.features.products import Products
 from mercer.numerics.cholesky import factorise
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.base_measure import Components
@@ -258,6 +260,8 @@ class StepAdaptation(Adaptation):
 
 # Frequencies that one compiled call decides: below, calls of BLAS cost more than they save.
 _FEW = 24
+# As many leave the device, on which steps as small as theirs take as long as large ones.
+_FEW_ON_DEVICE = 96
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,14 +276,16 @@ class Decisions:
 _Few = Callable[[tuple[Array, ...], Array, Decisions], None]
 
 
-def join(gram: Array, among: Array, across: Array, ridge: float, linear_precisions: Array) -> Array:
+def join(gram: Array, products: AnyProducts, ridge: float, linear_precisions: Array) -> Any:
     """Lay out all products for `decide`, what is always in the model eliminated.
 
     Arguments are those of `mercer.spectral.loops.assemble`, and the prior precisions (p,) of
     the coefficients of the linear columns. Returns the lower triangle (4 M + q, 4 M + q) for q
-    outputs, Fortran-ordered.
+    outputs, Fortran-ordered; a `DeviceMatrix` where the products are on a device.
     """
-    p = len(linear_precisions)
+    among, across, p = products.among, products.across, len(linear_precisions)
+    if products.device is not None:
+        return products.device.joint(gram, among, across, ridge, linear_precisions)
     n_outputs = len(gram) - len(among) - p
     width = 2 * len(among) + n_outputs
     joint = np.empty((width, width), order="F")
@@ -295,7 +301,15 @@ def join(gram: Array, among: Array, across: Array, ridge: float, linear_precisio
     return reduced
 
 
-def decide(joint: Array, log_uniform: Array, shape: float, rate: float) -> Decisions:
+def choose(gram: Array, products: AnyProducts, is_accepted: NDArray[np.bool_]) -> Array:
+    """Return the products of what was chosen: `mercer.spectral.loops.select`, where they are."""
+    given = gram, products.among, products.across, is_accepted
+    return np.asarray(
+        select(*given) if products.device is None else products.device.selected(*given)
+    )
+
+
+def decide(joint: Any, log_uniform: Array, shape: float, rate: float) -> Decisions:
     """Accept or reject each proposal in its turn.
 
     ``joint`` (4 M + q, 4 M + q) holds products, Fortran-ordered, lower triangle; columns 4 j, 4
@@ -340,6 +354,8 @@ def _all_of(joints: tuple[Array, ...], log_uniform: Array, few: _Few) -> Decisio
 def _decide(joints: tuple[Array, ...], log_uniform: Array, few: _Few, decisions: Decisions) -> None:
     m = len(log_uniform)
     is_accepted, log_ratio = decisions.is_accepted, decisions.log_ratio
+    if m <= max(_FEW, _FEW_ON_DEVICE):
+        joints = tuple(each if isinstance(each, np.ndarray) else each.get() for each in joints)
     if m <= _FEW:
         few(joints, log_uniform, decisions)
         return
@@ -349,10 +365,14 @@ def _decide(joints: tuple[Array, ...], log_uniform: Array, few: _Few, decisions:
         _decide(schurs, log_uniform[half], few, Decisions(is_accepted[half], log_ratio[half]))
 
 
-def _eliminate(joint: Array, other: slice, is_accepted: NDArray[np.bool_], half: slice) -> Array:
+def _eliminate(joint: Any, other: slice, is_accepted: NDArray[np.bool_], half: slice) -> Any:
     """Return the Schur complement of one half, the other one standing as it does now."""
     first = 4 * np.arange(other.start, other.stop) + 2 * is_accepted
     gone = (first[:, np.newaxis] + np.arange(2)).ravel()
+    if not isinstance(joint, np.ndarray):
+        outputs = np.arange(4 * max(half.stop, other.stop), len(joint))
+        own = np.arange(4 * half.start, 4 * half.stop)
+        return joint.schur(gone, np.concatenate([own, outputs]))
     k, g = len(joint) - 4 * len(is_accepted), len(gone)  # the outputs are kept
     kept = np.empty((k, k), order="F")
     among = np.empty((g, g), order="F")
@@ -362,6 +382,11 @@ def _eliminate(joint: Array, other: slice, is_accepted: NDArray[np.bool_], half:
     solved = blas.dtrsm(1.0, factor, across, side=1, lower=1, trans_a=1, overwrite_b=1)
     schur: Array = blas.dsyrk(-1.0, solved, beta=1.0, c=kept, lower=1, overwrite_c=1)
     return schur
+
+
+def device_of(rows: TrainingRows, n_frequencies: int) -> Device | None:
+    """The device of the rows, if matrices of so many frequencies are worth the way there."""
+    return rows.device if n_frequencies > _FEW_ON_DEVICE else None
 
 
 def decide_groups(
@@ -428,6 +453,7 @@ class SpectralInfo:
 
 # What gives products of features: rows as they are, or weighed.
 AnyRows = TrainingRows | WeighedRows
+AnyProducts = Products | WeightedProducts
 
 
 def _log_density(state: SpectralState) -> tuple[str, float]:
@@ -491,6 +517,11 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     def rows_now(self) -> TrainingRows:
         """The rows that a step looks at: all of them once warm-up is over."""
         return (*self.few, self.rows)[self.tuning.level]
+
+    @property
+    def _device(self) -> Device | None:
+        """Where matrices of a sweep are taken apart."""
+        return device_of(self.rows_now, self.n_frequencies)
 
     def _rows_with(self, inputs: InputState) -> TrainingRows:
         """Those rows, with what the chain holds of missing inputs."""
@@ -561,7 +592,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
             mixture, W, gram = self._carry(rng, state, mixture, W, gram, rows)
         model, ridge = self._model_of(gram), state.ridge
         if model.ridge_prior is not None:
-            density = ridge_density(model, gram, state.linear_precision)
+            density = ridge_density(model, gram, state.linear_precision, self._device)
             ridge = draw_ridge(rng, density, model.lifted(ridge))
         new = self._complete(rng, W, gram, ridge, state.linear_precision, mixture)
         new = self._turn(rng, new)
@@ -662,15 +693,16 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         proposed = propose_all(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
         products = rows.products(proposed.frequencies, W)
+        products = products if self._device is not None else products.here()
         gram = products.gram if isinstance(products, WeightedProducts) else state.gram
         model = self._model_of(gram)
         precisions = model.linear_precisions(state.linear_precision)
         ridge = model.lifted(state.ridge)
-        joint = join(gram, products.among, products.across, ridge, precisions)
+        joint = join(gram, products, ridge, precisions)
         is_accepted = decide(
             joint, log_uniform, model.posterior_shape, model.noise_rate
         ).is_accepted
-        gram = select(gram, products.among, products.across, is_accepted)
+        gram = choose(gram, products, is_accepted)
         mixture, W = proposed.decided(state.mixture, W, is_accepted)
         return mixture, W, gram, proposed.rates(is_accepted)
 
@@ -688,14 +720,14 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         precisions = model.prior_precisions(2 * len(W), state.ridge, state.linear_precision)
 
         carried = self.mixture.propose_components(rng, mixture, W)
-        products, Z = rows.products(carried.frequencies, W), mixture.assignment
+        products, Z = rows.products(carried.frequencies, W).here(), mixture.assignment
 
         def log_evidence(is_accepted: NDArray[np.bool_]) -> float:
             return evidence_of_choice(model, gram, products, is_accepted[Z], precisions)
 
         log_uniform = np.log(rng.random(mixture.n_components))
         is_accepted, now = decide_groups(log_evidence, log_uniform)
-        gram = np.asarray(select(gram, products.among, products.across, is_accepted[Z]))
+        gram = choose(gram, products, is_accepted[Z])
         mixture, W = carried.decided(mixture, W, is_accepted)
         proposals: list[Callable[..., Whole]] = []
         if self.mixture.scale_prior is not None:
@@ -721,7 +753,8 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     ) -> SpectralState:
         """Steps 6 and 7: draw noise, coefficients and the precision of the linear part."""
         model, n_features = self._model_of(gram), 2 * len(W)
-        law = coefficients(model, gram, model.prior_precisions(n_features, ridge, linear_precision))
+        precisions = model.prior_precisions(n_features, ridge, linear_precision)
+        law = coefficients(model, gram, precisions, self._device)
         noise_variance, deviations = law.draw(rng, model.posterior_shape, self.n_deviations)
         draw = CoefDraw(law.mean, deviations, noise_variance, law.log_evidence)
         if model.n_linear > 1:

@@ -24,12 +24,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
 from mercer.errors import UsageError
+from mercer.features.device import Device, Layout
+from mercer.features.products import fill_design, parts
+from mercer.numerics.sums import PairwiseSum, plus
 from mercer.sampling.hmc import travel
 from mercer.sampling.signals import is_late
 from mercer.spectral.base_measure import (
@@ -43,7 +47,7 @@ from mercer.spectral.base_measure import (
 from mercer.spectral.class_model import CLASSES, ClassState, Law, LogisticModel, functions_at_rows
 from mercer.spectral.loops import pull_of_phases
 from mercer.spectral.mixture import Mixture, MixtureState
-from mercer.spectral.rows import MemoryRows, TrainingRows, fill_design, parts, some_positions
+from mercer.spectral.rows import MemoryRows, TrainingRows, some_positions
 
 # Frequencies and components in coordinates whose prior is standard normal, or nearly.
 #
@@ -227,6 +231,9 @@ def likelihood_gradient(
     rows: TrainingRows, frequencies: Array, coef: Array, law: Law = CLASSES
 ) -> LikelihoodGradient:
     """Evaluate at frequencies (M, d) and coefficients (K, 2 M + p)."""
+    if rows.device is not None:
+        make = functools.partial(_DeviceGradient, frequencies, coef, law, rows.device)
+        return LikelihoodGradient(*rows.sums([make])[0])
     value, m2 = 0.0, 2 * len(frequencies)
     by_frequencies, by_coef = np.zeros_like(frequencies), np.zeros_like(coef)
     room = np.empty(coef.shape[1] * _ROWS_AT_ONCE)
@@ -240,6 +247,34 @@ def likelihood_gradient(
         pull_of_phases(F[:m2], residual, coef, pull)
         by_frequencies += pull @ X
     return LikelihoodGradient(value, by_frequencies, by_coef)
+
+
+class _DeviceGradient:
+    """The sums of `likelihood_gradient`, whose features and products a device computes."""
+
+    def __init__(self, frequencies: Array, coef: Array, law: Law, device: Device) -> None:
+        m = len(frequencies)
+        self._layout = Layout((m,), coef.shape[1] - 2 * m)
+        self._law, self._device, self._coef = law, device, self._layout.to_device(coef)
+        self._given = device.put(frequencies), device.put(self._coef)
+        self._sum = PairwiseSum(plus)
+
+    def begin_term(self, index: int) -> None:
+        """Go on: `add` takes whole terms."""
+
+    def add(self, X: Any, columns: Any) -> None:
+        """Add a block: the last of the columns holds the targets."""
+        device, (W, coef), m = self._device, self._given, self._given[0].shape[0]
+        F = device.design([W], X, columns[:-1, :].T)
+        value, residual = self._law.slope(device.get(coef @ F.T), device.get(columns[-1, :]))
+        pulls = device.put(residual)
+        by_coef = self._layout.from_device(device.get(pulls @ F))
+        pull = F[:, :m] * (pulls.T @ coef[:, m : 2 * m]) - F[:, m : 2 * m] * (pulls.T @ coef[:, :m])
+        self._sum.add((value, device.get(pull.T @ X), by_coef))
+
+    def sum(self) -> Any:
+        """The log likelihood and its gradients."""
+        return self._sum.total()
 
 
 # Variance of a label at even odds: what a row says of its logit.
@@ -377,7 +412,7 @@ def prepare_ascent(
     is_held_out = np.zeros(len(X), dtype=bool)
     is_held_out[rng.choice(len(X), len(X) // _HELD_OUT, replace=False)] = True
     fitted, held_out = (
-        MemoryRows(X[chosen], codes[chosen], rows.has_linear_part)
+        MemoryRows(X[chosen], codes[chosen], rows.has_linear_part, rows.device)
         for chosen in (~is_held_out, is_held_out)
     )
     return Ascent(fitted, held_out, precisions, seconds)

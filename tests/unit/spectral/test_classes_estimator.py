@@ -207,6 +207,7 @@ def test_a_device_gives_the_probabilities_of_numpy(
     pytest.importorskip("array_api_strict")
     strict = Device(None, "array_api_strict")
     monkeypatch.setattr("mercer.spectral.rows.check_device", lambda name: name and strict)
+    monkeypatch.setattr("mercer.spectral.sampler._FEW_ON_DEVICE", 1)
     rows, labels = waves(2500, n_classes=n_classes)
     settings = {"n_draws": 2, "n_warmup": 2, "n_chains": 1, "n_jobs": 1, **own}
     here, there = (tiny(**settings, device=name).fit(rows, labels) for name in (None, "strict"))

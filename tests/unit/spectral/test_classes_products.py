@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.spectral import rows as products
+from mercer.features import products
 from mercer.spectral.class_model import CLASSES, log_likelihood
 from mercer.spectral.rows import MemoryRows, of_blocks, weighted_products
 from support.spectral_cases import plain_design

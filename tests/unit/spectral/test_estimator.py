@@ -236,6 +236,7 @@ def test_a_device_gives_the_predictions_of_numpy(
     pytest.importorskip("array_api_strict")
     strict = Device(None, "array_api_strict")
     monkeypatch.setattr("mercer.spectral.rows.check_device", lambda name: name and strict)
+    monkeypatch.setattr("mercer.spectral.sampler._FEW_ON_DEVICE", 1)
     rows, targets = waves(2500)
     settings = {"n_draws": 2, "n_warmup": 2, "n_chains": 1, "n_jobs": 1, **own}
     here, there = (tiny(**settings, device=name).fit(rows, targets) for name in (None, "strict"))
