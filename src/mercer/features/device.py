@@ -16,7 +16,8 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -255,6 +256,20 @@ class DeviceMatrix:
     def get(self) -> Array:
         """The matrix in NumPy, Fortran-ordered."""
         return self.device.get(self.array).T
+
+
+@contextmanager
+def within_memory(device: Device | None) -> Iterator[None]:
+    """Say what to do where a device is full: a `UsageError`."""
+    try:
+        yield
+    except Exception as error:  # each library has its own
+        if device is None or "OutOfMemory" not in type(error).__name__:
+            raise
+        raise UsageError(
+            f"device={device.name!r} has too little memory; take fewer n_frequencies, n_jobs=1 if "
+            "chains run side by side, or leave device out to compute by NumPy"
+        ) from error
 
 
 def check_device(name: str | None) -> Device | None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mercer.errors import UsageError
 from mercer.estimation.run import run_options
 from mercer.estimation.standardize import Standardizer, scale_target
+from mercer.features.device import within_memory
 from mercer.features.products import fill_features
 from mercer.likelihoods import polya_gamma as polya_gamma_loops
 from mercer.likelihoods.label_noise import FARTHEST, tied_rows
@@ -669,24 +670,25 @@ def learn_spectrum(
         rows = MemoryRows(X_some, y_some, has_linear_part, table.device, is_missing)
     else:
         rows = table.rows(standardizer, target, has_linear_part)
-    fitted = sample_rows(rows, settings, options)
-    functions, said = functions_of(fitted.draws), ""
-    if is_partial and complete_draws is None:
-        said = _ALL_FROM_SOME.format(len(subset), table.n_rows)
-    elif is_partial and complete_draws is not None:
-        said = _LATE.format(len(subset), table.n_rows)
-        completed = complete_draws(
-            table.rows(standardizer, target, has_linear_part),
-            subset,
-            fitted.draws,
-            settings,
-            full_draws=model.full_draws,
-            entropy=options.entropy,
-            n_jobs=options.n_jobs,
-            deadline=options.deadline,
-        )
-        if completed is not None:
-            functions, said = completed
+    with within_memory(table.device):
+        fitted = sample_rows(rows, settings, options)
+        functions, said = functions_of(fitted.draws), ""
+        if is_partial and complete_draws is None:
+            said = _ALL_FROM_SOME.format(len(subset), table.n_rows)
+        elif is_partial and complete_draws is not None:
+            said = _LATE.format(len(subset), table.n_rows)
+            completed = complete_draws(
+                table.rows(standardizer, target, has_linear_part),
+                subset,
+                fitted.draws,
+                settings,
+                full_draws=model.full_draws,
+                entropy=options.entropy,
+                n_jobs=options.n_jobs,
+                deadline=options.deadline,
+            )
+            if completed is not None:
+                functions, said = completed
     return target, {
         "feature_labels": names,
         "standardizer": standardizer,

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mercer.errors import NumericalError
+from mercer import BaNKRegressor
+from mercer.errors import NumericalError, UsageError
 from mercer.features.device import Device
 from mercer.spectral import sampler
 from mercer.spectral.class_model import CLASSES
@@ -154,3 +155,21 @@ def _gram(W: np.ndarray, device: Device | None):
     from mercer.spectral.rows import GramSum
 
     return GramSum(W, 4, device)
+
+
+def test_a_device_that_is_full_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("array_api_strict")
+    strict = Device(None, "array_api_strict")
+
+    class OutOfMemoryError(RuntimeError):
+        """As PyTorch has it."""
+
+    def full(*args: object, **kwargs: object) -> None:
+        raise OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("mercer.spectral.rows.check_device", lambda name: name and strict)
+    monkeypatch.setattr(Device, "design", full)
+    X, y = problem(40, 2)
+    model = BaNKRegressor(device="cuda", n_frequencies=5, n_draws=2, n_warmup=2, n_jobs=1)
+    with pytest.raises(UsageError, match="too little memory; take fewer n_frequencies"):
+        model.fit(X, y)
