@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer import BaNKClassifier, BaNKRegressor
 from mercer.features.device import check_device
-from mercer.spectral.fitting import compile_loops
+from mercer.spectral.fitting import compile_class_loops, compile_loops
 from mercer.spectral.rows import MemoryRows
 from reproduce.spectral_chain import spectral_chain, standardised, warmed_up
 from reproduce.timing import interleaved
@@ -52,6 +52,7 @@ def run() -> dict[str, object]:
 
     check_device("cuda")
     compile_loops(lambda line: None)
+    compile_class_loops(lambda line: None)
     peak = _peak(torch)
     return {
         "card": torch.cuda.get_device_name(),
