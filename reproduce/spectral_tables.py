@@ -38,6 +38,36 @@ def _shares(metrics: Metrics) -> list[str]:
     return table([*shares, "the rest"], [[*percent, f"{100 * rest:.1f} %"]])
 
 
+def _device_sweeps(metrics: Metrics) -> list[str]:
+    header = ["rows", "frequencies", "pass, s", "share of the peak", "sweep, s",
+              "sweep by NumPy, s", "times as fast"]  # fmt: skip
+    lines = [
+        [row["n"], row["n_frequencies"], row["pass_seconds"], f"{row['share_of_peak']:.0%}",
+         row["sweep_seconds"], f"{row['numpy_pass_seconds'] + row['numpy_rest_seconds']:.3g}",
+         f"{row['times_as_fast']:.0f}"]
+        for row in metrics["sweeps"]
+    ]  # fmt: skip
+    said = (
+        f"Card: {metrics['card']}, whose products of matrices in double precision reach "
+        f"{metrics['peak_tflops']:g} TFLOP/s. NumPy with {metrics['threads']} threads."
+    )
+    return [*table(header, lines), "", said]
+
+
+def _device_fits(metrics: Metrics) -> list[str]:
+    short = [
+        [f"one chain of 20 sweeps, {row['of']}", row["n"], row["settings"]["n_frequencies"],
+         f"{row['device']:g} s", f"{row['numpy']:g} s"]
+        for row in metrics["fits"]
+    ]  # fmt: skip
+    whole = [
+        [f"the default, spectrum of {row['kernel_rows']} rows", row["n"], row["n_frequencies"],
+         f"{row['seconds']:g} s", "-"]
+        for row in metrics["whole_fits"]
+    ]  # fmt: skip
+    return table(["fit", "rows", "frequencies", "on the card", "by NumPy"], [*short, *whole])
+
+
 def _linear(metrics: Metrics) -> list[str]:
     header = ["rows", "a sweep, s", "reading alone, s", "file, GiB", "memory, GiB"]
     keys = ["n", "sweep_seconds", "reading_seconds", "gib_of_the_file", "peak_gib"]
@@ -461,6 +491,8 @@ def _series_periods(metrics: Metrics) -> list[str]:
 SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-sweep": ("spectral-sweep-v1", _sweep),
     "spectral-shares": ("spectral-sweep-v1", _shares),
+    "spectral-device-sweeps": ("spectral-device-v1", _device_sweeps),
+    "spectral-device-fits": ("spectral-device-v1", _device_fits),
     "spectral-linear": ("spectral-linear-v1", _linear),
     "dask-sums": ("dask-sums-v1", _dask),
     "scaling-model": ("spectral-scaling-v1", _scaling_model),

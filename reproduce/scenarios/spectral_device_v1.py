@@ -36,7 +36,6 @@ from reproduce.timing import interleaved
 SEED = 0
 NEEDS_PACKAGES = ("torch",)
 NEEDS_CUDA = True
-HAS_NO_RECORD_YET = True
 
 N_INPUTS, N_THREADS, _ORDER = 90, 2, 8192
 # Rows, frequencies, and rows that the pass by NumPy is timed on.

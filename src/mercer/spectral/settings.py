@@ -553,13 +553,13 @@ _FLOPS_A_SECOND = 3.5e10  # of the products of a sweep, by one core: see docs/sc
 
 
 def expected_seconds(model: Any, n_rows: int, n_functions: int = 1) -> float:
-    """Say about how many CPU seconds chains take; 0 for less than many rows.
+    """Say about how many CPU seconds chains take; 0 for less than many rows, and on a device.
 
     A sweep costs 12 N M^2 operations, of functions of classes 16 N M^2 each; the first half of
     warm-up looks at a few rows only.
     """
     n = min(n_rows, model.kernel_rows or n_rows)
-    if n < MANY_ROWS:
+    if n < MANY_ROWS or model.device is not None:
         return 0.0
     n_frequencies = settings_of(model, n).n_frequencies
     thin = 1 if model.thin == "auto" else model.thin
