@@ -592,7 +592,7 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
         return
     few = ", or --set rank=512 --set sampler=propagation (of two classes, approximate)"
     finite = few if "rank" in params else ""
-    ends = "; --set max_seconds=60 ends it in time" if "max_seconds" in params else ""
+    ends = "; --set max_seconds=60 ends it in time" if params.get("max_seconds", 0) is None else ""
     session.note(
         "warning",
         f"{n} rows: the time of {entry.name} grows with their cube, and above {LARGE} it is "
