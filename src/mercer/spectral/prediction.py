@@ -530,10 +530,10 @@ class LearnedKernel:
         or 0.1), whichever has the highest evidence on at most 2000 rows, of classes 6000. Constant
         columns become 0.
     device : str or None, default=None
-        Where features and their products are computed in ``fit``: None, by NumPy on the processor;
-        "cuda", "cuda:1", ..., by PyTorch, in double precision (extra ``mercer[torch]``). The
-        same seed gives draws that differ in their last bits, and soon in more. Predictions are by
-        NumPy: a fitted model needs no device.
+        Where features, their products and the matrices of a sweep are computed in ``fit``: None,
+        by NumPy on the processor; "cuda", "cuda:1", ..., by PyTorch, in double precision (extra
+        ``mercer[torch]``). The same seed gives draws that differ in their last bits, and soon in
+        more. Predictions are by NumPy: a fitted model needs no device.
     max_seconds : float or None, default=None
         Stop after a whole sweep once so much time has passed; ``notes_`` says so.
 
