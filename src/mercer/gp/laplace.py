@@ -428,7 +428,7 @@ class LaplaceValues:
 # Predictions of a GP classifier: one draw after the other, blocks of rows within.
 #
 # Memory is a few n x n arrays (of several classes two stacks of them) and one block of rows,
-# however many draws and rows there are; and half a GiB at most for factors kept from one call to
+# however many draws and rows there are; and a GiB at most for factors kept from one call to
 # the next.
 
 

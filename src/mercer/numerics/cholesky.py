@@ -62,7 +62,7 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-_MOST_KEPT = 2**29  # bytes of the arrays that one `FactorMemory` keeps
+_MOST_KEPT = 2**30  # bytes of the arrays that one `FactorMemory` keeps
 
 
 class FactorMemory:
