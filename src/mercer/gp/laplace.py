@@ -53,6 +53,7 @@ from mercer.gp.softmax import (
     correction_at,
     curvature,
     expected_softmax,
+    fill_products,
     find_mode,
     first_order_step,
     fit_softmax,
@@ -385,7 +386,9 @@ class HyperparameterPosterior:
         K = self.grams(point.position)
         if self.n_functions > 1:
             factors = curvature(K, class_probabilities(f), self.scratch(), self.totals)
-            return correction_at(K, self.Y, f, a, q, factors)
+            products = self.scratch("products")
+            fill_products(factors, products)
+            return correction_at(K, self.Y, f, a, q, factors, products)
         prior_variance = self.kernel.diagonal(point.position, self.X)
         y, totals = self.Y, self.totals
         variance = posterior_variance(y, totals, a, extra["gain"], prior_variance)
@@ -628,7 +631,7 @@ class SoftmaxDraws(ClassDraws):
         def compute() -> tuple[Array, ...]:
             products = scratch.take_stack("products", n_classes, n)
             q = first_order_step(K, factors, proba, products)[1]
-            return (a + correction_at(K, Y, multiply(K, a), a, q, factors),)
+            return (a + correction_at(K, Y, multiply(K, a), a, q, factors, products),)
 
         return parts + self.corrected.get(i, len(self.theta), compute)
 

@@ -252,16 +252,29 @@ def first_order_step(
 def _slope(factors: Curvature, proba: Array, products: Array) -> Array:
     """s2 = -1/2 d log |I + K W| / df, (C, n); ``products`` becomes the stack of V_c'."""
     inverses, roots, totals = factors.inverses, factors.roots, factors.totals
-    inverse_M = invert_lower(factors.M)
+    inverse_M = _fill_halves(factors, products)
     difference = totals[:, np.newaxis] * inverse_M.T - np.tril(factors.M)
     squares, mixed = np.empty_like(roots), np.empty_like(roots)
     for c, N in enumerate(products):
-        np.multiply(inverses[c], roots[c], out=N)
-        blas.dtrmm(1.0, inverse_M, N.T, lower=1, overwrite_b=1)  # N_c = M^-1 D_c^.5 B_c^-1
         column_sums(N, inverse_M.T, difference, roots[c], squares[c], mixed[c])
     gain = 1.0 - np.diagonal(inverses, axis1=1, axis2=2)
     v = gain * (1.0 - 2.0 * proba) + squares - 2.0 * roots / totals * mixed
     return np.asarray(-0.5 * (v - proba * v.sum(axis=0)))
+
+
+def fill_products(factors: Curvature, out: Array) -> None:
+    """Write the stack of V_c' = (M^-1 E_c)', (C, n, n), which `first_order_step` does as well."""
+    _fill_halves(factors, out)
+    out *= factors.roots[:, :, np.newaxis]
+
+
+def _fill_halves(factors: Curvature, out: Array) -> Array:
+    """Write the stack of (M^-1 D_c^.5 B_c^-1)', (C, n, n); returns M^-1."""
+    inverse_M = invert_lower(factors.M)
+    for N, inverse, roots in zip(out, factors.inverses, factors.roots, strict=True):
+        np.multiply(inverse, roots, out=N)
+        blas.dtrmm(1.0, inverse_M, N.T, lower=1, overwrite_b=1)
+    return inverse_M
 
 
 def _adjoint(n_grams: int, factors: Curvature, products: Array, a: Array, q: Array) -> Array:
@@ -369,6 +382,35 @@ def latent_covariance(factors: Curvature, cross: Array, prior_variance: Array) -
     return covariance
 
 
+# Roots of weights below which the difference of nearly equal numbers has too few digits.
+_SMALL_ROOT = 1e-3
+
+
+def training_covariance(K: Array, factors: Curvature, products: Array) -> Array:
+    """As `latent_covariance` at the training rows, O(C^2 n^2) from the V_c', overwritten.
+
+    With B_c^-1 D_c^.5 K_c D_c^.5 = I - B_c^-1 it needs no products of matrices: the part of one
+    class alone is diag(K_c D_c^.5 B_c^-1) / D_c^.5, what they share M^-1 - V_c / D_c. Rows of which
+    a class is hardly possible, where D_c vanishes, go the long way.
+    """
+    roots, inverse_M = factors.roots, invert_lower(factors.M)
+    n_classes, n = roots.shape
+    divisors, covariance = np.maximum(roots, _SMALL_ROOT), np.empty((n, n_classes, n_classes))
+    for c, shared in enumerate(products):
+        shared /= np.square(divisors[c])[:, np.newaxis]
+        np.subtract(inverse_M.T, shared, out=shared)
+        for b in range(c + 1):
+            covariance[:, b, c] = np.einsum("ij,ij->i", products[b], shared)
+            covariance[:, c, b] = covariance[:, b, c]
+        own = np.einsum("ij,ij,j->i", K[c % len(K)], factors.inverses[c], roots[c]) / divisors[c]
+        covariance[:, c, c] += np.maximum(own, 0.0)
+    rows = np.flatnonzero(roots.min(axis=0) < _SMALL_ROOT)
+    if len(rows):
+        own, prior = K[:, rows], np.diagonal(K, axis1=1, axis2=2)[:, rows]
+        covariance[rows] = latent_covariance(factors, own, prior)
+    return covariance
+
+
 # The softmax averaged over a Gaussian.
 
 _N_NORMALS = 256
@@ -462,7 +504,9 @@ def damped_correction(
     return float(brentq(slope, 0.0, 1.0, xtol=_PRECISION)) * q
 
 
-def correction_at(K: Array, Y: Array, f: Array, a: Array, q: Array, factors: Curvature) -> Array:
-    """Return `damped_correction` of a mode f = K a from the factors there."""
-    covariance = latent_covariance(factors, K, np.diagonal(K, axis1=1, axis2=2))
+def correction_at(
+    K: Array, Y: Array, f: Array, a: Array, q: Array, factors: Curvature, products: Array
+) -> Array:
+    """Return `damped_correction` of a mode f = K a from the factors there and the V_c'."""
+    covariance = training_covariance(K, factors, products)
     return damped_correction(Y, f, covariance, a, q, multiply(K, q))

@@ -13,11 +13,13 @@ from mercer.gp.softmax import (
     curvature,
     damped_correction,
     expected_softmax,
+    fill_products,
     fit_softmax,
     latent_covariance,
+    training_covariance,
 )
 from support.gp_cases import plain_gram, problem
-from support.softmax_cases import classes, grams, targets
+from support.softmax_cases import classes, grams, targets, thetas
 
 
 def parts(K: np.ndarray, Y: np.ndarray) -> tuple[LaplaceFit, np.ndarray, np.ndarray]:
@@ -26,6 +28,24 @@ def parts(K: np.ndarray, Y: np.ndarray) -> tuple[LaplaceFit, np.ndarray, np.ndar
     factors = curvature(K, softmax(fit.f, axis=0), np.empty((len(Y), *K.shape[1:])), Y.sum(axis=0))
     V = latent_covariance(factors, K, np.diagonal(K, axis1=1, axis2=2))
     return fit, V, np.matmul(K, fit.q[:, :, None])[:, :, 0]
+
+
+@pytest.mark.parametrize("n_kernels", [1, 3])
+@pytest.mark.parametrize("log_variance", [0.0, 9.0])
+def test_covariances_at_training_rows_are_those_of_any_rows(
+    log_variance: float, n_kernels: int
+) -> None:
+    """Also where a class is hardly possible, as at large variances."""
+    X, y = classes(40, 2)
+    Y = targets(y, 3)
+    K = np.exp(log_variance) * grams(thetas(2, n_kernels, 2)[1].reshape(n_kernels, -1), X)
+    fit, V, _ = parts(K, Y)
+    assert ((Y.sum(axis=0) * softmax(fit.f, axis=0)).min() < 1e-6) == (log_variance > 5.0)
+    factors = curvature(K, softmax(fit.f, axis=0), np.empty((3, 40, 40)), Y.sum(axis=0))
+    products = np.empty((3, 40, 40))
+    fill_products(factors, products)
+    found = training_covariance(K, factors, products)
+    np.testing.assert_allclose(found, V, rtol=1e-7, atol=1e-10 * np.abs(V).max())
 
 
 def length_of(K: np.ndarray, Y: np.ndarray) -> float:
