@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import mercer
 from mercer import BaNKRegressor
 from mercer.errors import NumericalError, UsageError
 from mercer.features.device import Device
@@ -155,6 +158,25 @@ def _gram(W: np.ndarray, device: Device | None):
     from mercer.spectral.rows import GramSum
 
     return GramSum(W, 4, device)
+
+
+@pytest.mark.parametrize("kernel_rows", [None, 60])
+def test_rows_on_a_disk_are_summed_there(
+    device: Device, kernel_rows: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums come back from wherever the rows are; the spectrum of all rows, or of some."""
+    monkeypatch.setattr("mercer.spectral.rows.check_device", lambda name: name and device)
+    monkeypatch.setattr("mercer.spectral.fitting._ROWS_OF_SCALES", 50)
+    np.save(tmp_path / "rows.npy", np.column_stack(problem(200, 2)))
+    settings = {"n_frequencies": 5, "n_draws": 2, "n_warmup": 2, "n_chains": 1, "random_state": 0}
+    here, there = (
+        BaNKRegressor(device=name, kernel_rows=kernel_rows, **settings).fit(
+            mercer.data.open(tmp_path / "rows.npy"), "x2"
+        )
+        for name in (None, "there")
+    )
+    Z = pd.DataFrame(np.random.default_rng(6).standard_normal((5, 2)), columns=["x0", "x1"])
+    np.testing.assert_allclose(there.predict(Z), here.predict(Z), rtol=1e-8, atol=1e-9)
 
 
 def test_a_device_that_is_full_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
