@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import sys
@@ -27,7 +28,7 @@ EXTRAS = {
     "arviz": ("arviz", "arviz", "posterior_.to_arviz()"),
     "river": ("river", "river", "to_river()"),
     "review": ("uvicorn", "uvicorn", "the page of `mercer review`"),
-    "torch": ("torch", "torch", "passes over rows on a GPU"),
+    "torch": ("torch", "torch", "spectral models on a GPU"),
     "dask": ("distributed", "distributed", "rows and chains on a Dask cluster"),
 }
 METHODS = ("gp", "sphere", "basis", "spectral")
@@ -54,7 +55,7 @@ def run(is_json: bool) -> None:
     from mercer.cli.terminal import Session
 
     session = Session(is_json)
-    found = [*_python(), *packages, *extras, *_machine(), *_caches(), *_data()]
+    found = [*_python(), *packages, *extras, *_devices(), *_machine(), *_caches(), *_data()]
     for finding in found:
         session.say(finding.name, finding.words)
     wrong = [finding for finding in found if finding.remedy]
@@ -104,6 +105,21 @@ def _extras() -> Iterator[Finding]:
             yield Finding(extra, f"{name} {version} cannot be imported ({error})", remedy)
             continue
         yield Finding(extra, f"{name} {version}, for {use}")
+
+
+def _devices() -> Iterator[Finding]:
+    """Say which GPUs `device` may name, where PyTorch is there."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    if importlib.util.find_spec("array_api_compat") is None:
+        words = "none without array-api-compat, which PyTorch does not bring"
+        yield Finding("gpu", words, INSTALL.format("torch"))
+        return
+    n_gpus, name_of = torch.cuda.device_count(), torch.cuda.get_device_name
+    names = ", ".join(f"{name_of(i)} (cuda:{i})" for i in range(n_gpus))
+    words = f"{names}, for --set device=cuda of spectral" if names else "none that PyTorch can use"
+    yield Finding("gpu", words)
 
 
 def _machine() -> Iterator[Finding]:

@@ -113,17 +113,13 @@ class Device:
         ones = xp.ones((1, X.shape[0]), dtype=xp.float64, device=self.name)
         return xp.concat([ones, X.T, targets], axis=0)
 
-    def features(self, frequencies: Sequence[Any], X: Any) -> list[Any]:
-        """Cosines, then sines, of each set of frequencies at rows X (b, d): parts of a design."""
+    def design(self, frequencies: Sequence[Any], X: Any, columns: Any) -> Any:
+        """Features of each set of frequencies at rows X (b, d), then columns (b, c): (b, m)."""
         xp, parts = self.xp, []
         for W in frequencies:
             phase = X @ self.put(W.T)
             parts += [xp.cos(phase), xp.sin(phase)]
-        return parts
-
-    def design(self, frequencies: Sequence[Any], X: Any, columns: Any) -> Any:
-        """Features of each set of frequencies at rows X (b, d), then columns (b, c): (b, m)."""
-        return self.xp.concat([*self.features(frequencies, X), columns], axis=1)
+        return xp.concat([*parts, columns], axis=1)
 
     def functions(self, F: Any, n_frequencies: int, coef: Array) -> Array:
         """Functions of coefficients (K, m) at the rows of a design of one set, in NumPy: (K, b)."""
@@ -150,10 +146,7 @@ class Device:
         return self.xp.zeros((n_rows, n_columns), dtype=self.xp.float64, device=self.name)
 
     def factorise(self, gram: Array, added: Array) -> Array:
-        """Cholesky factor of a symmetric matrix with more on its diagonal, Fortran-ordered.
-
-        Its upper triangle is 0.
-        """
+        """Cholesky factor of a symmetric matrix with more on its diagonal: Fortran-ordered."""
         raised = DeviceMatrix(self, self.put(gram)).raised(added)
         return self.get(self.cholesky(raised.array, upper=True)).T
 
@@ -305,11 +298,6 @@ class Layout:
         (order, scale), out = self.order, np.empty(coef.shape)
         out[:, order] = coef * scale
         return out
-
-    def from_device(self, gradient: Array) -> Array:
-        """Derivatives in coefficients (K, m) in order, from those of columns of the device."""
-        order, scale = self.order
-        return np.asarray(gradient[:, order] * scale)
 
     def ordered(self, total: Any, device: Device) -> Any:
         """Bring products of the first columns, or all, with all into order, where they are."""

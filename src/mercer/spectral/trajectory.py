@@ -268,7 +268,8 @@ class _DeviceGradient:
         F = device.design([W], X, columns[:-1, :].T)
         value, residual = self._law.slope(device.get(coef @ F.T), device.get(columns[-1, :]))
         pulls = device.put(residual)
-        by_coef = self._layout.from_device(device.get(pulls @ F))
+        order, scale = self._layout.order
+        by_coef = device.get(pulls @ F)[:, order] * scale
         pull = F[:, :m] * (pulls.T @ coef[:, m : 2 * m]) - F[:, m : 2 * m] * (pulls.T @ coef[:, :m])
         self._sum.add((value, device.get(pull.T @ X), by_coef))
 

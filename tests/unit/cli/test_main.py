@@ -11,6 +11,7 @@ import sys
 import tomllib
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -135,6 +136,19 @@ def test_the_doctor_names_what_is_wrong_and_the_remedy(run, monkeypatch, tmp_pat
     for words in ("set XDG_CACHE_HOME", "no such folder", "set OMP_NUM_THREADS"):
         assert any(words in line for line in wrong), words
     assert "nothing is wrong" not in out
+
+
+@pytest.mark.parametrize("n_gpus", [0, 2])
+def test_the_doctor_names_the_gpus_that_device_may_name(monkeypatch, n_gpus: int) -> None:
+    cuda = SimpleNamespace(device_count=lambda: n_gpus, get_device_name=lambda i: f"Card {i}")
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    pytest.importorskip("array_api_compat")
+    (found,) = doctor._devices()
+    words = "Card 0 (cuda:0), Card 1 (cuda:1), for --set device=cuda of spectral"
+    assert (found.words, found.remedy) == (words if n_gpus else "none that PyTorch can use", "")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (found,) = doctor._devices()
+    assert found.remedy == "pip install 'mercer[torch]'"
 
 
 def test_the_doctor_looks_at_every_extra_of_users() -> None:
