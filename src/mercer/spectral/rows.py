@@ -622,7 +622,8 @@ class _FunctionSums:
         if device is not None:
             F = device.design((self._frequencies,), X, columns[:-1, :].T)
             f = device.functions(F, len(self._frequencies), self._coef)
-            X, y = device.get(X), device.get(columns[-1, :])
+            y = device.get(columns[-1, :])
+            X = np.empty((len(y), 0)) if self._beside is None else device.get(X)  # or not needed
             for rows in slices(len(y)):
                 total = total + self._said(f[:, rows], X[rows], y[rows])
         else:

@@ -276,7 +276,7 @@ class Decisions:
 _Few = Callable[[tuple[Array, ...], Array, Decisions], None]
 
 
-def join(gram: Array, products: AnyProducts, ridge: float, linear_precisions: Array) -> Any:
+def join(gram: Array, products: Products, ridge: float, linear_precisions: Array) -> Any:
     """Lay out all products for `decide`, what is always in the model eliminated.
 
     Arguments are those of `mercer.spectral.loops.assemble`, and the prior precisions (p,) of
@@ -301,7 +301,7 @@ def join(gram: Array, products: AnyProducts, ridge: float, linear_precisions: Ar
     return reduced
 
 
-def choose(gram: Array, products: AnyProducts, is_accepted: NDArray[np.bool_]) -> Array:
+def choose(gram: Array, products: Products, is_accepted: NDArray[np.bool_]) -> Array:
     """Return the products of what was chosen: `mercer.spectral.loops.select`, where they are."""
     given = gram, products.among, products.across, is_accepted
     return np.asarray(
@@ -453,7 +453,6 @@ class SpectralInfo:
 
 # What gives products of features: rows as they are, or weighed.
 AnyRows = TrainingRows | WeighedRows
-AnyProducts = Products | WeightedProducts
 
 
 def _log_density(state: SpectralState) -> tuple[str, float]:

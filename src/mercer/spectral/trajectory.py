@@ -255,8 +255,8 @@ class _DeviceGradient:
     def __init__(self, frequencies: Array, coef: Array, law: Law, device: Device) -> None:
         m = len(frequencies)
         self._layout = Layout((m,), coef.shape[1] - 2 * m)
-        self._law, self._device, self._coef = law, device, self._layout.to_device(coef)
-        self._given = device.put(frequencies), device.put(self._coef)
+        self._law, self._device = law, device
+        self._given = device.put(frequencies), device.put(self._layout.to_device(coef))
         self._sum = PairwiseSum(plus)
 
     def begin_term(self, index: int) -> None:
