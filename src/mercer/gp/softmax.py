@@ -100,6 +100,11 @@ class Curvature:
     log_det: float
     totals: Array
 
+    @functools.cached_property
+    def inverse_M(self) -> Array:  # noqa: N802 - as in the formulas
+        """M^-1, with zeros above the diagonal."""
+        return invert_lower(self.M)
+
     @property
     def parts(self) -> tuple[Array, ...]:
         """As `chord_steps` takes them."""
@@ -252,7 +257,8 @@ def first_order_step(
 def _slope(factors: Curvature, proba: Array, products: Array) -> Array:
     """s2 = -1/2 d log |I + K W| / df, (C, n); ``products`` becomes the stack of V_c'."""
     inverses, roots, totals = factors.inverses, factors.roots, factors.totals
-    inverse_M = _fill_halves(factors, products)
+    _fill_halves(factors, products)
+    inverse_M = factors.inverse_M
     difference = totals[:, np.newaxis] * inverse_M.T - np.tril(factors.M)
     squares, mixed = np.empty_like(roots), np.empty_like(roots)
     for c, N in enumerate(products):
@@ -268,13 +274,11 @@ def fill_products(factors: Curvature, out: Array) -> None:
     out *= factors.roots[:, :, np.newaxis]
 
 
-def _fill_halves(factors: Curvature, out: Array) -> Array:
-    """Write the stack of (M^-1 D_c^.5 B_c^-1)', (C, n, n); returns M^-1."""
-    inverse_M = invert_lower(factors.M)
+def _fill_halves(factors: Curvature, out: Array) -> None:
+    """Write the stack of (M^-1 D_c^.5 B_c^-1)', (C, n, n)."""
     for N, inverse, roots in zip(out, factors.inverses, factors.roots, strict=True):
         np.multiply(inverse, roots, out=N)
-        blas.dtrmm(1.0, inverse_M, N.T, lower=1, overwrite_b=1)
-    return inverse_M
+        blas.dtrmm(1.0, factors.inverse_M, N.T, lower=1, overwrite_b=1)
 
 
 def _adjoint(n_grams: int, factors: Curvature, products: Array, a: Array, q: Array) -> Array:
@@ -393,7 +397,7 @@ def training_covariance(K: Array, factors: Curvature, products: Array) -> Array:
     class alone is diag(K_c D_c^.5 B_c^-1) / D_c^.5, what they share M^-1 - V_c / D_c. Rows of which
     a class is hardly possible, where D_c vanishes, go the long way.
     """
-    roots, inverse_M = factors.roots, invert_lower(factors.M)
+    roots, inverse_M = factors.roots, factors.inverse_M
     n_classes, n = roots.shape
     divisors, covariance = np.maximum(roots, _SMALL_ROOT), np.empty((n, n_classes, n_classes))
     for c, shared in enumerate(products):

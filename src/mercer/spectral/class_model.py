@@ -33,13 +33,12 @@ from mercer.features.device import Device
 from mercer.features.products import fill_design, parts
 from mercer.likelihoods.logistic import count_log_factor, count_log_mass
 from mercer.likelihoods.polya_gamma import fill_polya_gamma, fill_polya_gamma_of_shapes
-from mercer.numerics.cholesky import factorise
 from mercer.sampling.metropolis import slice_step
 from mercer.sampling.signals import is_late
 from mercer.spectral.loops import slope_of_sticks
 from mercer.spectral.missing import InputState
 from mercer.spectral.mixture import MixtureState, ProposalTuning
-from mercer.spectral.model import GammaPrior, Scales
+from mercer.spectral.model import GammaPrior, Scales, factor_of
 from mercer.spectral.rows import (
     Say,
     TrainingRows,
@@ -165,12 +164,7 @@ def logistic_coefficients(
 ) -> LogisticCoefficients:
     """Solve the regression from [F, z]' Omega [F, z]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
-    inner = np.array(gram[:m, :m], order="F")
-    if device is None:
-        inner[np.arange(m), np.arange(m)] += prior_precisions
-        factor = factorise(inner)
-    else:
-        factor = device.factorise(inner, prior_precisions)
+    factor = factor_of(gram[:m, :m], prior_precisions, device)
     solved, _ = lapack.dtrtrs(factor, gram[:m, m], lower=1)
     mean, _ = lapack.dtrtrs(factor, solved, lower=1, trans=1)
     log_det_ratio = 2.0 * np.log(np.diag(factor)).sum() - np.log(prior_precisions).sum()

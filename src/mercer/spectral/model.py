@@ -205,10 +205,7 @@ def coefficients(
 ) -> Coefficients:
     """Solve the regression from [F, y]'[F, y]; a `NumericalError` where F is collinear."""
     m = len(prior_precisions)
-    if device is None:
-        factor = factorise(_bordered(model, gram, prior_precisions))
-    else:
-        factor = device.factorise(gram, model.added(prior_precisions))
+    factor = factor_of(gram, model.added(prior_precisions), device)
     inner, solved = np.asfortranarray(factor[:m, :m]), factor[m:, :m].T
     mean, _ = lapack.dtrtrs(inner, solved, lower=1, trans=1)
     rates, evidence = _rates_and_evidence(model, factor, prior_precisions)
@@ -219,7 +216,8 @@ def coefficients(
 
 def evidence_of_products(model: RegressionModel, gram: Array, prior_precisions: Array) -> float:
     """Log evidence in nats from [F, y]'[F, y]; minus infinity where F is collinear."""
-    return _evidence_of_bordered(model, _bordered(model, gram, prior_precisions), prior_precisions)
+    bordered = _raised(gram, model.added(prior_precisions))
+    return _evidence_of_bordered(model, bordered, prior_precisions)
 
 
 def evidence_of_choice(
@@ -231,11 +229,15 @@ def evidence_of_choice(
     return _evidence_of_bordered(model, bordered, priors)
 
 
-def _bordered(model: RegressionModel, gram: Array, priors: Array) -> Array:
-    """Add the prior's precisions, and the rate of the noise, to the diagonal of the products."""
-    bordered = np.array(gram, order="F")
-    bordered.flat[:: len(gram) + 1] += model.added(priors)
-    return bordered
+def factor_of(gram: Array, added: Array, device: Device | None = None) -> Array:
+    """Cholesky factor of products with more on their diagonal, Fortran-ordered."""
+    return factorise(_raised(gram, added)) if device is None else device.factorise(gram, added)
+
+
+def _raised(gram: Array, added: Array) -> Array:
+    raised = np.array(gram, order="F")
+    raised.flat[:: len(gram) + 1] += added
+    return raised
 
 
 def _evidence_of_bordered(model: RegressionModel, bordered: Array, priors: Array) -> float:

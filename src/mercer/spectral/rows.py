@@ -164,7 +164,11 @@ class TrainingRows(ABC):
         add = functools.partial(
             _add_all, tuple(makers), self.has_linear_part, self.device, left_out
         )
-        return tuple(self.total(add, deadline))
+        return tuple(self._pass(add, deadline))
+
+    def _pass(self, add: Add, deadline: float | None) -> Any:
+        """Make one pass whose sums may stay where features are computed."""
+        return self.total(add, deadline)
 
     def total(self, add: Add, deadline: float | None = None, plus: Plus = plus) -> Any:
         """Make one pass over the rows where they are."""
@@ -278,17 +282,10 @@ class MemoryRows(TrainingRows):
         """Slices of the arrays."""
         return self._blocks_of(self.X)
 
-    def sums(
-        self,
-        makers: Sequence[Callable[[], RowSum]],
-        deadline: float | None = None,
-        left_out: NDArray[np.int64] = _NO_ROWS,
-    ) -> tuple[Any, ...]:
-        """Sum over inputs that stay on the device, where there is one."""
-        if self.device is None:
-            return super().sums(makers, deadline, left_out)
-        blocks = _in_time(self._blocks_of(self._there), deadline)
-        return _add_all(makers, self.has_linear_part, self.device, left_out, 0, blocks)
+    def _pass(self, add: Add, deadline: float | None) -> Any:
+        """Over inputs that stay on the device, where there is one."""
+        blocks = self.blocks() if self.device is None else self._blocks_of(self._there)
+        return add(0, _in_time(blocks, deadline))
 
     @functools.cached_property
     def _there(self) -> Any:

@@ -17,7 +17,7 @@ from mercer.features.device import Device
 from mercer.spectral import sampler
 from mercer.spectral.class_model import CLASSES
 from mercer.spectral.model import coefficients, ridge_density
-from mercer.spectral.rows import MemoryRows, of_blocks, weighted_products
+from mercer.spectral.rows import GramSum, MemoryRows, of_blocks, weighted_products
 from mercer.spectral.trajectory import likelihood_gradient
 from support.spectral_cases import make_model, problem
 from support.spectral_class_cases import problem as class_problem
@@ -155,8 +155,6 @@ def test_rows_left_out_are_left_out_there(
 
 
 def _gram(W: np.ndarray, device: Device | None):
-    from mercer.spectral.rows import GramSum
-
     return GramSum(W, 4, device)
 
 
