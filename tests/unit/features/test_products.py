@@ -12,6 +12,7 @@ from mercer.features import products
 from mercer.features.device import Device, _namespace, check_device, feature_products
 from mercer.features.products import FeatureProducts, fill_features
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, aligned_runs
+from support.devices import device_for_tests
 from support.spectral_cases import plain_design
 
 RNG = np.random.default_rng(5)
@@ -189,18 +190,11 @@ def test_tasks_are_summed_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # The same sums by another array library.
 
-STRICT = Device(None, "array_api_strict")
-
 
 @pytest.fixture(params=["strict", "torch"])
 def device(request: pytest.FixtureRequest) -> Device:
     """An array library that holds to the standard alone, and PyTorch on the processor."""
-    if request.param == "torch":
-        pytest.importorskip("torch")
-        pytest.importorskip("array_api_compat")
-        return Device("cpu")
-    pytest.importorskip("array_api_strict")
-    return STRICT
+    return device_for_tests(request.param)
 
 
 def summed_there(device: Device, X, columns, cuts=(), old=OLD) -> np.ndarray:

@@ -8,8 +8,8 @@ import pytest
 
 import mercer
 from mercer.errors import DataError, UsageError
-from mercer.features.device import Device
 from mercer.spectral.classifier import BaNKClassifier
+from support.devices import device_for_tests
 from support.spectral_class_fits import NAMES, tiny, waves
 from support.spectral_fits import PAPER
 
@@ -204,8 +204,7 @@ def test_a_device_gives_the_probabilities_of_numpy(
     n_classes: int, own: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights are drawn in the same order, so that short chains differ in rounding alone."""
-    pytest.importorskip("array_api_strict")
-    strict = Device(None, "array_api_strict")
+    strict = device_for_tests("strict")
     monkeypatch.setattr("mercer.spectral.rows.check_device", lambda name: name and strict)
     monkeypatch.setattr("mercer.spectral.sampler._FEW_ON_DEVICE", 1)
     rows, labels = waves(2500, n_classes=n_classes)

@@ -19,6 +19,7 @@ from mercer.spectral.class_model import CLASSES
 from mercer.spectral.model import coefficients, ridge_density
 from mercer.spectral.rows import GramSum, MemoryRows, of_blocks, weighted_products
 from mercer.spectral.trajectory import likelihood_gradient
+from support.devices import device_for_tests
 from support.spectral_cases import make_model, problem
 from support.spectral_class_cases import problem as class_problem
 
@@ -31,12 +32,7 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> D
     """An array library that holds to the standard alone, and PyTorch on the processor."""
     monkeypatch.setattr(sampler, "_FEW_ON_DEVICE", 3)
     monkeypatch.setattr(sampler, "_FEW", 3)
-    if request.param == "torch":
-        pytest.importorskip("torch")
-        pytest.importorskip("array_api_compat")
-        return Device("cpu")
-    pytest.importorskip("array_api_strict")
-    return Device(None, "array_api_strict")
+    return device_for_tests(request.param)
 
 
 def rows_on(device: Device | None, linear: bool, q: int = 1) -> MemoryRows:
@@ -178,8 +174,7 @@ def test_rows_on_a_disk_are_summed_there(
 
 
 def test_a_device_that_is_full_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("array_api_strict")
-    strict = Device(None, "array_api_strict")
+    strict = device_for_tests("strict")
 
     class OutOfMemoryError(RuntimeError):
         """As PyTorch has it."""

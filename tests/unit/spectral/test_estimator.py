@@ -10,10 +10,10 @@ from scipy.integrate import trapezoid
 
 import mercer
 from mercer.errors import MercerWarning
-from mercer.features.device import Device
 from mercer.posterior.predictive import StudentMixture
 from mercer.spectral import settings
 from mercer.spectral.estimator import BaNKRegressor
+from support.devices import device_for_tests
 from support.spectral_fits import PAPER, tiny, waves
 from support.statistics import FALSE_ALARM
 
@@ -233,8 +233,7 @@ def test_a_device_gives_the_predictions_of_numpy(
     own: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Short chains differ in rounding alone; a model that was fitted there predicts anywhere."""
-    pytest.importorskip("array_api_strict")
-    strict = Device(None, "array_api_strict")
+    strict = device_for_tests("strict")
     monkeypatch.setattr("mercer.spectral.rows.check_device", lambda name: name and strict)
     monkeypatch.setattr("mercer.spectral.sampler._FEW_ON_DEVICE", 1)
     rows, targets = waves(2500)
