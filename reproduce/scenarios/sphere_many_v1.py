@@ -78,7 +78,7 @@ print(json.dumps(result))
 
 def run() -> dict[str, object]:
     """One fit in a process of its own."""
-    return {"targets": TARGETS, **measured(1_000_000, 512, 150)}
+    return {"targets": TARGETS, **measured(1_000_000, 512, 400)}
 
 
 def measured(n: int, r: int, n_draws: int) -> dict[str, Any]:

@@ -85,3 +85,14 @@ def test_a_pass_ends_with_the_longest_share() -> None:
     assert shared["reading"] == pytest.approx(whole["reading"] / 8)
     parts = ("work", "reading", "client", "reduction")
     assert shared["total"] == pytest.approx(sum(shared[part] for part in parts))
+
+
+@pytest.mark.slow  # starts a cluster
+def test_labels_of_rows_on_two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import sphere_dask_v1 as scenario
+
+    monkeypatch.setattr(scenario, "_FILE_ROWS", 4000)
+    found = scenario.measured(10_000, 6, n_draws=40, n_warmup=40)
+    assert found["average_precision"] > 0.99
+    assert found["error"] < 0.01
+    assert 0.0 < found["gib_a_worker"] < 4.0

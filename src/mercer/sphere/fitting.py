@@ -50,6 +50,7 @@ from mercer.sphere.screened import (
     ScreenedAdaptation,
     ScreenedSampler,
     first_screening,
+    idle_columns,
     signed_in_single_precision,
     some_rows,
 )
@@ -245,12 +246,11 @@ def _screened(
     n_warmup: int,
 ) -> Chains:
     L = signed_in_single_precision(space, labels)
-    monitored = some_rows(L, rows)
-    start = LinearStart(L)
+    monitored, start = some_rows(L, rows), LinearStart(L)
     guess = start(np.random.default_rng(0))
     chain = ScreenedSampler(
         L, noise, first_screening(L, guess), _SCREENED_TRAJECTORIES, start,
-        _ScreenedRecorder(monitored.astype(np.float64), _lengths(monitored)),
+        _ScreenedRecorder(monitored.astype(np.float64), _lengths(monitored)), idle_columns(L),
     )  # fmt: skip
     return Chains(chain, ScreenedAdaptation(n_warmup))
 

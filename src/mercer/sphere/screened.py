@@ -4,7 +4,7 @@
 
 **One step**: a number of trajectories, each by delayed acceptance.
 
-0. The length of g is drawn anew from its law.
+0. The length of g is drawn anew from its law, and so is g in directions that no row has a part in.
 1. Follow a trajectory of reflecting and refracting HMC on the surrogate: only the active rows cost
    anything, the far ones are taken to have as many errors as they had at the end of warm-up.
 2. Accept its end with probability min(1, exp(-(D(end) - D(start)))), D the cost of all errors
@@ -12,8 +12,8 @@
    precision for many trajectories at once; what was drawn after a rejection is drawn again.
 
 **Deviations.** Not in the paper. Active are the rows with |mean f| < 8 sd(f) under the draws of
-warm-up; the set is frozen then, so that the chain is exact. Far rows hardly ever err otherwise
-than at their mean, and acceptance is close to one.
+warm-up, 20 for each dimension at least; the set is frozen then, so that the chain is exact. Far
+rows hardly ever err otherwise than at their mean, and acceptance is close to one.
 
 **Cost.** O(m + r) an event for m active rows, and O(n r) a trajectory in the product.
 """
@@ -24,12 +24,14 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from mercer.data.source import take_rows
 from mercer.likelihoods.label_noise import LabelNoise
@@ -86,7 +88,8 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
     of them a step asks for counts of errors, a new screening for the rows nearest. A step has up to
     ``n_trajectories``, what one product looks at: fewer where that costs next to nothing beside
     them, as warm-up finds. ``start`` and ``recorder`` are as for
-    `SphereSampler`; the recorder is given (number of errors, g).
+    `SphereSampler`; the recorder is given (number of errors, g). ``idle`` are the columns of L
+    without a value: those of g keep their prior.
     """
 
     L: Rows
@@ -95,6 +98,7 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
     n_trajectories: int
     start: Callable[[np.random.Generator], Array]
     recorder: Callable[[int, Array], Mapping[str, NDArray[np.generic]]]
+    idle: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @cached_property
     def near(self) -> SphereModel:
@@ -121,7 +125,9 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
     ) -> tuple[ScreenedState, ScreenedInfo]:
         """Take trajectories, accepted or rejected one by one."""
         length = np.sqrt(rng.chisquare(len(state.g)))  # of g: errors do not depend on it
-        point = self.near.point(state.g * (length / np.linalg.norm(state.g)))
+        g = state.g * (length / np.linalg.norm(state.g))
+        g[self.idle] = rng.standard_normal(len(self.idle))
+        point = self.near.point(g)
         n_far = state.n_errors - self._near_errors(point)
         n_left, n_accepted, n_events = self.n_followed, 0, 0
         n_ahead = n_left  # what is followed before the far rows are looked at
@@ -183,6 +189,15 @@ class ScreenedSampler(Sampler[ScreenedState, ScreenedInfo]):
         return [int(errors) for errors in np.sum(each_of(self.L, count), axis=0)]
 
 
+def idle_columns(L: Rows) -> NDArray[np.int64]:
+    """Columns in which every row is zero."""
+    return np.flatnonzero(~np.any(each_of(L, _has_value), axis=0))
+
+
+def _has_value(_first: int, blocks: Iterator[NDArray[Any]]) -> NDArray[np.bool_]:
+    return np.asarray(np.any([block.any(axis=0) for block in blocks], axis=0))
+
+
 def some_rows(L: Rows, rows: NDArray[np.int64]) -> NDArray[Any]:
     """Rows of L at ascending positions."""
     if isinstance(L, np.ndarray):
@@ -210,7 +225,8 @@ def _wrong_rows(
 _N_SD = 8.0
 # The table of the active rows has so many squared numbers at most.
 _LARGEST_ACTIVE = 12_000
-# Rows taken as active before anything is known, for each dimension.
+# Active rows for each dimension, before anything is known and at least: a short window of draws
+# makes spreads too small.
 _ROWS_A_DIMENSION = 20
 # The covariance of few draws is shrunk by this share towards its mean variance.
 _SHRINKAGE = 0.2
@@ -262,7 +278,7 @@ class ScreenedAdaptation(Adaptation):
             settled = window[len(window) // 3 :]
             if not np.ptp(settled, axis=0).any():  # no step was taken: wait for the next round
                 return LearnedPlace(n_seen, window, accepted), sampler
-            screening = _chosen(sampler.L, settled, _LARGEST_GROWTH * old.duration)
+            screening = _chosen(sampler, settled, _LARGEST_GROWTH * old.duration)
         else:
             screening = _around(sampler.L, direction, 2 * len(old.active), _SHORTER * old.duration)
         screening = replace(screening, n_trajectories=_n_worthwhile(sampler, info.n_events))
@@ -312,14 +328,16 @@ def _angles(g: NDArray[Any], block: NDArray[Any]) -> tuple[NDArray[Any], NDArray
     return np.abs(f) / np.maximum(lengths, np.finfo(block.dtype).tiny), f <= 0.0
 
 
-def _chosen(L: Rows, draws: Array, longest: float) -> Screening:
+def _chosen(sampler: ScreenedSampler, draws: Array, longest: float) -> Screening:
     """The rows whose side the draws leave open."""
+    L, (n_draws, r) = sampler.L, draws.shape
     mean, deviations = draws.mean(axis=0), draws - draws.mean(axis=0)
-    variance, scale = float(np.mean(deviations**2)), math.sqrt((1.0 - _SHRINKAGE) / len(draws))
+    variance = float(np.mean(np.delete(deviations, sampler.idle, axis=1) ** 2))
+    scale, fewest = math.sqrt((1.0 - _SHRINKAGE) / n_draws), _ROWS_A_DIMENSION * r
     vectors = np.vstack([mean, scale * deviations]).T.astype(L.dtype)
     measure = functools.partial(_deviations, vectors, _SHRINKAGE * variance)
     active, n_far_errors = _nearest_rows(
-        L, measure, lambda n_near: max(min(n_near, _LARGEST_ACTIVE), L.shape[1])
+        L, measure, lambda n_near: max(min(max(n_near, fewest), _LARGEST_ACTIVE), r)
     )
     duration = min(QUARTER, LENGTH_IN_SD * math.sqrt(variance), longest)
     return Screening(active, n_far_errors, max(duration, 1e-9))
@@ -336,13 +354,14 @@ def _deviations(
 
 
 def _nearest_rows(
-    L: Rows, measure: Measure, count: Callable[[int], int]
+    L: Rows, measure: Measure, count: Callable[[int], int], most: int = _LARGEST_ACTIVE
 ) -> tuple[NDArray[np.int64], int]:
     """Positions of the smallest distances, ascending, and how many of the other rows are wrong.
 
-    ``count`` says how many, given the number of rows with a distance below `_N_SD`.
+    ``count`` says how many, given the number of rows with a distance below `_N_SD`: up to ``most``,
+    or one for each column.
     """
-    most = max(_LARGEST_ACTIVE, L.shape[1])
+    most = max(most, L.shape[1])
     found = each_of(L, functools.partial(_nearest_of_run, measure, most))
     *nearest, near, wrong = zip(*found, strict=True)
     distance, position, is_wrong = map(np.concatenate, nearest)
@@ -373,8 +392,13 @@ def _smallest(distance: NDArray[Any], count: int) -> NDArray[np.int64]:
 
 # The rows of a problem, and where chains start.
 
-# Rows that the linear start is fitted to.
-_START_ROWS = 200_000
+# Rows that a start is fitted to, and again to one in so many of as many nearest to its boundary and
+# of the others: starts lie further apart than draws.
+_START_ROWS, _ONE_IN = 200_000, 4
+# Iterations of a start, and its first length: a standard deviation of f.
+_START_ITERATIONS, _START_SD = 100, 2.0
+# Logit of twice the rate of flipped labels: the first value, and bounds.
+_START_LOGIT, _LARGEST_LOGIT = -2.0, 12.0
 
 
 def signed_in_single_precision(space: Space, labels: NDArray[np.int64]) -> Rows:
@@ -396,16 +420,54 @@ def _signed(
 
 @dataclass(frozen=True)
 class LinearStart:
-    """Least squares on some of the rows, others for every chain."""
+    """Logistic regression with flipped labels on half of the rows, others for each chain.
+
+    Of many rows it is fitted to some, then to those nearest to the boundary that was found: these
+    say nearly all that is to be known, and the others, of which few are taken, weigh more.
+    """
 
     L: Rows
 
     def __call__(self, rng: np.random.Generator) -> Array:
         """Draw the rows and fit; the length is that of a draw from the prior."""
         n, r = self.L.shape
-        chosen = np.sort(rng.choice(n, min(n, max(_START_ROWS, 10 * r)), replace=False))
+        n_some = min(n // 2, max(_START_ROWS, 10 * r))
+        chosen = np.sort(rng.choice(n, n_some, replace=False))
         A = some_rows(self.L, chosen)
-        product = (A.T @ A).astype(np.float64)
-        product.flat[:: r + 1] += 1e-6 * product.trace() / r
-        g = np.linalg.solve(product, A.sum(axis=0))
-        return np.asarray(g * (math.sqrt(r) / np.linalg.norm(g)))
+        x = _most_likely(A, np.ones(n_some), _least_squares(A))
+        if n_some < n // 2:
+            measure = functools.partial(_angles, x[:r].astype(self.L.dtype))
+            nearest, _ = _nearest_rows(self.L, measure, lambda _: n_some, n_some)
+            near = some_rows(self.L, np.sort(rng.choice(nearest, n_some // _ONE_IN, replace=False)))
+            A = A[np.flatnonzero(~np.isin(chosen, nearest))[::_ONE_IN]]
+            weights = np.repeat([(n - n_some) / max(len(A), 1), _ONE_IN], [len(A), len(near)])
+            x = _most_likely(np.concatenate([A, near]), weights, x)
+        return np.asarray(x[:r] * (math.sqrt(r) / np.linalg.norm(x[:r])))
+
+
+def _least_squares(A: NDArray[Any]) -> Array:
+    """[g; logit of twice the rate] to begin with."""
+    r = A.shape[1]
+    product = (A.T @ A).astype(np.float64)
+    product.flat[:: r + 1] += 1e-6 * product.trace() / r
+    g = np.linalg.solve(product, A.sum(axis=0))
+    sd = float(np.std(A @ g.astype(A.dtype)))
+    return np.append(g * (_START_SD / sd if sd > 0.0 else 1.0), _START_LOGIT)
+
+
+def _most_likely(A: NDArray[Any], weights: Array, x: Array) -> Array:
+    """Maximum over [g; logit of 2q] of the mean log(q + (1 - 2q) sigmoid(A g))."""
+    weights = weights / weights.sum()
+
+    def loss(x: Array) -> tuple[float, Array]:
+        f, q = (A @ x[:-1].astype(A.dtype)).astype(np.float64), 0.5 * expit(x[-1])
+        right = expit(f)
+        p = q + (1.0 - 2.0 * q) * right
+        slope = weights * (1.0 - 2.0 * q) * right * (1.0 - right) / p
+        by_logit = q * (1.0 - 2.0 * q) * float(weights @ ((1.0 - 2.0 * right) / p))
+        return -float(weights @ np.log(p)), -np.append(slope.astype(A.dtype) @ A, by_logit)
+
+    bounds = [(None, None)] * A.shape[1] + [(-_LARGEST_LOGIT, _LARGEST_LOGIT)]
+    options = {"maxiter": _START_ITERATIONS}
+    found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return np.asarray(found.x)

@@ -192,3 +192,55 @@ def test_a_round_in_which_nothing_moved_waits_for_the_next() -> None:
             learned, sampler = adaptation.update(learned, sampler, state, info)
     assert sampler.screening.duration == screening.duration
     np.testing.assert_array_equal(sampler.screening.active, screening.active)
+
+
+# Where chains start.
+
+
+@pytest.mark.parametrize("some", [20_000, 2000])  # half of the rows, or few in two stages
+def test_a_start_is_near_the_boundary_whatever_labels_are_flipped(monkeypatch, some: int) -> None:
+    """Nearer than least squares of as many rows; no two chains start alike."""
+    monkeypatch.setattr(module, "_START_ROWS", some)
+    rng = np.random.default_rng(8)
+    X, w = rng.standard_normal((20_000, 8)), rng.standard_normal(8)
+    y = np.sign(X @ w) * np.where(rng.random(len(X)) < 0.1, -1.0, 1.0)
+    L = (X * y[:, np.newaxis]).astype(np.float32)
+
+    def angle(g: np.ndarray) -> float:
+        return float(np.arccos(g @ w / np.linalg.norm(g) / np.linalg.norm(w)))
+
+    starts = [module.LinearStart(L)(np.random.default_rng(seed)) for seed in range(4)]
+    np.testing.assert_allclose([g @ g for g in starts], 8.0)
+    angles = [angle(g) for g in starts]
+    assert max(angles) < 0.03 < angle(module._least_squares(L[:2000])[:-1])
+    assert len(set(angles)) == 4
+
+
+def test_a_start_needs_no_flipped_label_and_no_boundary() -> None:
+    X = np.random.default_rng(9).standard_normal((300, 2))
+    for L in (X * np.sign(X[:, :1]), X):
+        with np.errstate(all="raise", under="ignore"):
+            g = module.LinearStart(L.astype(np.float32))(np.random.default_rng(0))
+        assert np.isfinite(g).all()
+
+
+def test_a_column_without_a_value_keeps_its_prior() -> None:
+    """It decides nothing: its part of g is drawn anew at each step, and says nothing of spreads."""
+    full = make_warmed()
+    L = np.column_stack([full.L[:, :2], np.zeros(N), full.L[:, 2:]]).astype(np.float32)
+    idle = module.idle_columns(L)
+    assert idle.tolist() == [2]
+    start = np.insert(full.start(np.random.default_rng(0)), 2, 3.0)
+    chain = dataclasses.replace(full, L=L, start=lambda rng: start, idle=idle)
+    rng = np.random.default_rng(10)
+    state, draws = chain.init(rng), []
+    for _ in range(400):
+        state, _ = chain.step(rng, state)
+        draws.append(state.g.copy())
+    own = np.array(draws)[:, 2]
+    assert abs(own.mean()) < 5.0 / np.sqrt(400)
+    assert abs(np.mean(own**2) - 1.0) < 5.0 * np.sqrt(2.0 / 400)
+    others = dataclasses.replace(full, idle=np.empty(0, np.int64))
+    found = module._chosen(chain, np.array(draws), 1.0).duration
+    expected = module._chosen(others, np.delete(draws, 2, axis=1), 1.0).duration
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
