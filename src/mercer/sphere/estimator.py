@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,7 +55,7 @@ from mercer.sphere.prediction import PosteriorSample, finite_log_score, recorded
 from mercer.sphere.sampler import MOVES
 from mercer.sphere.saved import parts_of, restore
 from mercer.sphere.selection import Candidate, SpaceArguments, make_candidates
-from mercer.sphere.space import FeatureSpace, StoredInputs, some_columns
+from mercer.sphere.space import FeatureSpace, StoredInputs, extremes, some_columns
 
 __all__ = [
     "LEARN",
@@ -605,7 +605,11 @@ class KernelGibbsClassifier(SampleClassifier):
         if space.is_precomputed:  # a constant column says something there
             self.standardizer_ = identity(len(self.feature_labels_))
         else:
-            parts = some_columns(X) if isinstance(X, RowSource) else [X]
+            parts: Iterable[Array]
+            if isinstance(X, RowSource):
+                parts = [extremes(X)] if method is False else some_columns(X)
+            else:
+                parts = [X]
             self.standardizer_ = fit_in_parts(parts, method, self.feature_labels_)
         if isinstance(X, RowSource):
             assert folder is not None

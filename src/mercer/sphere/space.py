@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -274,8 +274,8 @@ _BLOCK_NUMBERS = 4_000_000
 _LEFT_OUT, _LEAST_LEFT_OUT = 0.01, 1e-6
 # Rows whose features are made at a time.
 _BLOCK_ROWS = 16384
-# Numbers of rows on a disk that are looked at together: 64 MiB.
-_CELLS = 2**23
+# Numbers of rows on a disk that are looked at together (64 MiB), and columns at least.
+_CELLS, _COLUMNS = 2**23, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,15 +322,31 @@ def _standardized(
 
 
 def some_columns(rows: RowSource) -> Iterator[Array]:
-    """Read all rows, two columns or more at a time, but for the last one, the target."""
-    d, width = rows.n_columns - 1, max(2, _CELLS // rows.n_rows)
-    ends = [*range(width, d - 1, width), d]
+    """Read all rows, some columns at a time, but for the last one, the target.
+
+    Without sums of contents, which are of all columns: files are still checked for changes.
+    """
+    d, width = rows.n_columns - 1, max(_COLUMNS, _CELLS // rows.n_rows)
+    plain, ends = replace(rows, checksums=()), [*range(width, d - 1, width), d]
     for first, last in zip([0, *ends], ends, strict=False):
-        yield np.concatenate(rows.each(functools.partial(_columns, first, last), _BLOCK_ROWS))
+        some = plain.select(rows.names[first:last])
+        yield np.concatenate(some.each(_all_of, _BLOCK_ROWS))
 
 
-def _columns(first: int, last: int, _position: int, blocks: Iterator[Array]) -> Array:
-    return np.concatenate([block[:, first:last] for block in blocks])
+def _all_of(_position: int, blocks: Iterator[Array]) -> Array:
+    return np.concatenate(list(blocks))
+
+
+def extremes(rows: RowSource) -> Array:
+    """Smallest and largest value of each column but the last one, shape (2, d): one pass."""
+    found = np.array(rows.each(_extremes_of, _BLOCK_ROWS))
+    return np.stack([found[:, 0].min(axis=0), found[:, 1].max(axis=0)])
+
+
+def _extremes_of(_position: int, blocks: Iterator[Array]) -> Array:
+    each = [(block.min(axis=0)[:-1], block.max(axis=0)[:-1]) for block in blocks]
+    lowest, highest = zip(*each, strict=True)
+    return np.stack([np.min(lowest, axis=0), np.max(highest, axis=0)])
 
 
 def each_of(rows: NDArray[Any] | StoredInputs | HeldArrays, work: Work) -> list[Any]:

@@ -247,3 +247,24 @@ def _comes(is_there: Callable[[], bool], seconds: float = 120.0) -> bool:
     while not is_there() and time.monotonic() < end:
         time.sleep(0.05)
     return is_there()
+
+
+def test_columns_of_rows_on_a_disk_are_learned_some_at_a_time(monkeypatch) -> None:
+    """Each number is read once, whatever the widths; of unscaled ones extremes, in one pass."""
+    table = np.random.default_rng(3).standard_normal((700, 21))
+    rows = source.open_array(table)
+    passes = []
+    each = type(rows).each
+
+    def counted(self, *given):
+        passes.append(self.n_columns)
+        return each(self, *given)
+
+    monkeypatch.setattr(type(rows), "each", counted)
+    for cells, expected in ((2**23, [20]), (7000, [10, 10]), (1, [8, 8, 4])):
+        monkeypatch.setattr(space, "_CELLS", cells)
+        passes.clear()
+        np.testing.assert_array_equal(np.hstack(list(space.some_columns(rows))), table[:, :-1])
+        assert passes == expected
+    np.testing.assert_array_equal(space.extremes(rows)[0], table[:, :-1].min(axis=0))
+    np.testing.assert_array_equal(space.extremes(rows)[1], table[:, :-1].max(axis=0))
