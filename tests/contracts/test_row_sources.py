@@ -27,8 +27,8 @@ on_disk = pytest.mark.parametrize("kind", [kind for kind, (_, file) in SOURCES.i
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a thousand rows be many: pieces of 37 rows, checksums of 128."""
-    for module in ("source", "arrow"):
-        monkeypatch.setattr(f"mercer.data.{module}.CHUNK_CELLS", 37 * 3)
+    for name in ("source.CHUNK_CELLS", "arrow.DECODED_CELLS"):
+        monkeypatch.setattr(f"mercer.data.{name}", 37 * 3)
     monkeypatch.setattr(source_module, "CHECK_CELLS", 128 * 3)
 
 

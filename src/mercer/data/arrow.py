@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.data.files import Stamp, check_size, printable, quoted, reading
 from mercer.data.frame import Column, Frame, Kind, Origin, refuse_other_columns, refuse_twins
-from mercer.data.source import CHUNK_CELLS, REMEDY, Part, RowSource, index_refusal
+from mercer.data.source import REMEDY, Part, RowSource, index_refusal
 from mercer.errors import INSTALL, DataError
 
 PARQUET = b"PAR1"
@@ -163,6 +163,8 @@ def _objects(values: Any) -> Any:
 
 #: Bytes of each column that are read at once; without it a column of a row group is read whole.
 BUFFER_BYTES = 2**16
+#: Rows that are decoded at once, and cells at most, 8 MiB: each column of them costs some calls.
+DECODED_ROWS, DECODED_CELLS = 2**13, 2**20
 
 
 def read_batches(
@@ -198,7 +200,7 @@ class ParquetRows(RowSource):
         for part, stamp in zip(self.parts, self.stamps, strict=True):
             low, high = max(start - offset, 0), min(stop - offset, part.n_rows)
             if low < high:
-                size = max(1, CHUNK_CELLS // self.n_columns)
+                size = max(1, min(DECODED_ROWS, DECODED_CELLS // self.n_columns))
                 with decoding(Path(stamp.name)):
                     for batch in read_batches(Path(stamp.path), self.names, size, low, high):
                         yield self._as_matrix(batch)
@@ -258,15 +260,17 @@ def _read_footer(path: Path) -> tuple[int, dict[str, tuple[Kind, str]]]:
         }
 
 
-def _as_numbers(column: Any) -> NDArray[np.float64]:
-    """View a column as float64 (NaN for null), without pandas, which pyarrow would load."""
+def _as_numbers(column: Any) -> NDArray[Any]:
+    """View a column as numbers (NaN for null), without pandas, which pyarrow would load."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if column.type != pa.float64():
+    is_plain = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+    if column.null_count or not is_plain:
         column = column.cast(pa.float64(), safe=False)
     if column.null_count:
         column = pc.fill_null(column, np.nan)
-    return np.frombuffer(column.buffers()[1], np.float64, len(column), column.offset * 8)
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    return np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * dtype.itemsize)

@@ -51,7 +51,7 @@ def test_numbers_of_any_type(tmp_path: Path) -> None:
 def test_row_groups_do_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row_group_size: int, piece: int
 ) -> None:
-    monkeypatch.setattr("mercer.data.arrow.CHUNK_CELLS", 3 * piece)
+    monkeypatch.setattr("mercer.data.arrow.DECODED_CELLS", 3 * piece)
     write_parquet(tmp_path / "data", ROWS, row_group_size=row_group_size)
     source = mercer.data.open(tmp_path / "data")
     np.testing.assert_array_equal(whole(source), ROWS)
