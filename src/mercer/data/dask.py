@@ -10,6 +10,7 @@ from all rows do, has them come by.
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
 import os
 import platform
@@ -453,6 +454,9 @@ def _amiss(stamps: tuple[Stamp, ...]) -> str:
 # Rows of numbers that workers keep.
 
 
+_passes = itertools.count()  # over arrays that are kept, of this process
+
+
 @dataclass(frozen=True, eq=False)
 class HeldArrays:
     """Arrays in single precision, one after another as many rows, which workers keep.
@@ -482,17 +486,21 @@ class HeldArrays:
         return sum(self.n_rows), self.width
 
     def each(self, work: Callable[[int, Iterator[Any]], Any]) -> list[Any]:
-        """Have the workers look at each array, in blocks, as `RowSource.each` does."""
+        """Have the workers look at each array, in blocks, as `RowSource.each` does.
+
+        Every other time from the last to the first: what has room in memory is what was seen last.
+        """
         client = client_of(self.scheduler)
         held = self.futures or [distributed_package().Future(key, client) for key in self.keys]
         starts = np.cumsum([0, *self.n_rows]).tolist()
         sent = client.submit(_same, work, pure=False)
+        way = -1 if next(_passes) % 2 else 1
         with telling(self.scheduler, self.name):
             futures = [
                 client.submit(_look_at, sent, array, start, pure=False)
-                for array, start in zip(held, starts, strict=False)
+                for array, start in list(zip(held, starts, strict=False))[::way]
             ]
-            return results_of(client, futures)
+            return results_of(client, futures[::way])
 
 
 def _look_at(work: Callable[..., Any], array: NDArray[np.float32], first: int) -> Any:
