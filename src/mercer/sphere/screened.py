@@ -237,8 +237,9 @@ _PRODUCT = 2.4
 # From one round to the next trajectories become longer at most by this factor.
 _LARGEST_GROWTH = 3.0
 # Below this share of accepted trajectories a round has left the rows it knew: they become more,
-# and trajectories shorter by the factor that follows.
-_ACCEPTED, _SHORTER = 0.5, 0.25
+# and trajectories shorter by the factor that follows. As each rejection has the far rows looked at
+# anew, so many make a step until the next round.
+_ACCEPTED, _SHORTER, _FEW_TRAJECTORIES = 0.5, 0.25, 4
 
 
 @dataclass(frozen=True)
@@ -279,9 +280,11 @@ class ScreenedAdaptation(Adaptation):
             if not np.ptp(settled, axis=0).any():  # no step was taken: wait for the next round
                 return LearnedPlace(n_seen, window, accepted), sampler
             screening = _chosen(sampler, settled, _LARGEST_GROWTH * old.duration)
+            n_trajectories = _n_worthwhile(sampler, info.n_events)
         else:
             screening = _around(sampler.L, direction, 2 * len(old.active), _SHORTER * old.duration)
-        screening = replace(screening, n_trajectories=_n_worthwhile(sampler, info.n_events))
+            n_trajectories = min(_FEW_TRAJECTORIES, sampler.n_trajectories)
+        screening = replace(screening, n_trajectories=n_trajectories)
         sampler = dataclasses.replace(sampler, screening=screening)
         return LearnedPlace(n_seen, window[:0], 0.0), sampler
 
@@ -394,7 +397,7 @@ def _smallest(distance: NDArray[Any], count: int) -> NDArray[np.int64]:
 
 # Rows that a start is fitted to, and again to one in so many of as many nearest to its boundary and
 # of the others: starts lie further apart than draws.
-_START_ROWS, _ONE_IN = 200_000, 4
+_START_ROWS, _ONE_IN = 200_000, 2
 # Iterations of a start, and its first length: a standard deviation of f.
 _START_ITERATIONS, _START_SD = 100, 2.0
 # Logit of twice the rate of flipped labels: the first value, and bounds.
@@ -434,14 +437,14 @@ class LinearStart:
         n_some = min(n // 2, max(_START_ROWS, 10 * r))
         chosen = np.sort(rng.choice(n, n_some, replace=False))
         A = some_rows(self.L, chosen)
-        x = _most_likely(A, np.ones(n_some), _least_squares(A))
+        x = _most_likely((A,), np.ones(n_some), _least_squares(A))
         if n_some < n // 2:
             measure = functools.partial(_angles, x[:r].astype(self.L.dtype))
             nearest, _ = _nearest_rows(self.L, measure, lambda _: n_some, n_some)
             near = some_rows(self.L, np.sort(rng.choice(nearest, n_some // _ONE_IN, replace=False)))
             A = A[np.flatnonzero(~np.isin(chosen, nearest))[::_ONE_IN]]
             weights = np.repeat([(n - n_some) / max(len(A), 1), _ONE_IN], [len(A), len(near)])
-            x = _most_likely(np.concatenate([A, near]), weights, x)
+            x = _most_likely((A, near), weights, x)
         return np.asarray(x[:r] * (math.sqrt(r) / np.linalg.norm(x[:r])))
 
 
@@ -455,19 +458,21 @@ def _least_squares(A: NDArray[Any]) -> Array:
     return np.append(g * (_START_SD / sd if sd > 0.0 else 1.0), _START_LOGIT)
 
 
-def _most_likely(A: NDArray[Any], weights: Array, x: Array) -> Array:
-    """Maximum over [g; logit of 2q] of the mean log(q + (1 - 2q) sigmoid(A g))."""
-    weights = weights / weights.sum()
+def _most_likely(parts: tuple[NDArray[Any], ...], weights: Array, x: Array) -> Array:
+    """Maximum over [g; logit of 2q] of the mean log(q + (1 - 2q) sigmoid(A g)), A in parts."""
+    weights, ends = weights / weights.sum(), np.cumsum([len(A) for A in parts])[:-1]
 
     def loss(x: Array) -> tuple[float, Array]:
-        f, q = (A @ x[:-1].astype(A.dtype)).astype(np.float64), 0.5 * expit(x[-1])
-        right = expit(f)
+        g, q = x[:-1].astype(parts[0].dtype), 0.5 * expit(x[-1])
+        right = expit(np.concatenate([A @ g for A in parts]).astype(np.float64))
         p = q + (1.0 - 2.0 * q) * right
         slope = weights * (1.0 - 2.0 * q) * right * (1.0 - right) / p
         by_logit = q * (1.0 - 2.0 * q) * float(weights @ ((1.0 - 2.0 * right) / p))
-        return -float(weights @ np.log(p)), -np.append(slope.astype(A.dtype) @ A, by_logit)
+        each = zip(np.split(slope.astype(g.dtype), ends), parts, strict=True)
+        by_g = np.sum([own @ A for own, A in each], axis=0)
+        return -float(weights @ np.log(p)), -np.append(by_g, by_logit)
 
-    bounds = [(None, None)] * A.shape[1] + [(-_LARGEST_LOGIT, _LARGEST_LOGIT)]
+    bounds = [(None, None)] * (len(x) - 1) + [(-_LARGEST_LOGIT, _LARGEST_LOGIT)]
     options = {"maxiter": _START_ITERATIONS}
     found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return np.asarray(found.x)
