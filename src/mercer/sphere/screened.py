@@ -268,8 +268,10 @@ class ScreenedAdaptation(Adaptation):
         self, learned: LearnedPlace, sampler: Any, state: Any, info: Any
     ) -> tuple[LearnedPlace, Any]:
         """Gather g; at the end of a round choose the rows and the duration anew."""
-        # On the sphere, blown up: the length of g is drawn afresh and says nothing.
-        direction = state.g * (math.sqrt(len(state.g)) / np.linalg.norm(state.g))
+        # On the sphere, blown up: the length of g is drawn afresh and says nothing; nor does what
+        # no row has a part in, which would make all else shorter and longer.
+        direction = np.where(np.isin(np.arange(len(state.g)), sampler.idle), 0.0, state.g)
+        direction *= math.sqrt(len(state.g)) / np.linalg.norm(direction)
         n_seen, window = learned.n_seen + 1, np.vstack([learned.window, direction])
         accepted = learned.accepted + info.acceptance_rate
         if n_seen not in [round(share * self.n_warmup) for share in _ROUNDS]:

@@ -244,3 +244,16 @@ def test_a_column_without_a_value_keeps_its_prior() -> None:
     found = module._chosen(chain, np.array(draws), 1.0).duration
     expected = module._chosen(others, np.delete(draws, 2, axis=1), 1.0).duration
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+    # What is learned from does not know how large it was.
+    adaptation, rng = ScreenedAdaptation(100), np.random.default_rng(11)
+    _, info = chain.step(rng, state)
+    windows = []
+    for value in (0.1, 3.0):
+        g = start.copy()
+        g[2] = value
+        learned, _ = adaptation.update(
+            adaptation.init(chain), chain, dataclasses.replace(state, g=g), info
+        )
+        windows.append(learned.window)
+    np.testing.assert_array_equal(windows[0], windows[1])
+    np.testing.assert_allclose(np.square(windows[0]).sum(), R + 1)
