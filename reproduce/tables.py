@@ -436,6 +436,15 @@ def _many(metrics: dict[str, Any]) -> list[str]:
     )  # fmt: skip
 
 
+def _many_on_dask(metrics: dict[str, Any]) -> list[str]:
+    header = ["n, r", "draws", "minutes", "GiB a worker", "GiB of the command", "R-hat",
+              "smallest ESS", "error", "average precision"]  # fmt: skip
+    keys = ["minutes", "gib_a_worker", "gib_of_the_command", "max_rhat_of_margins",
+            "min_ess_of_margins", "error", "average_precision"]  # fmt: skip
+    size, draws = f"{metrics['n']}, {metrics['r']}", f"2 x {metrics['n_draws']}"
+    return table(header, [[size, draws, *(metrics[key] for key in keys)]])
+
+
 _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "stack": ("stack-v1", _stack),
     "gp-peers": ("gp-peers-v1", _peers),
@@ -451,6 +460,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-evidence": ("sphere-evidence-v1", _evidence),
     "sphere-misspecified": ("sphere-misspecified-v1", _misspecified),
     "sphere-many": ("sphere-many-v1", _many),
+    "sphere-dask": ("sphere-dask-v1", _many_on_dask),
     "sphere-audit": ("sphere-audit-v2", _audit),
     "audit-rows": ("audit-rows-v2", _audit_rows),
     "audit-numbers": ("audit-numbers-v1", _audit_numbers),

@@ -37,7 +37,7 @@ Rows = tuple[NDArray[np.float32], NDArray[np.bool_]]
 
 def run() -> dict[str, object]:
     """One fit, of the size of the targets."""
-    return {"targets": TARGETS, **measured(10_000_000, 256, n_draws=80, n_warmup=40)}
+    return {"targets": TARGETS, **measured(10_000_000, 256, n_draws=60, n_warmup=40)}
 
 
 def measured(n: int, r: int, n_draws: int, n_warmup: int) -> dict[str, Any]:

@@ -400,8 +400,9 @@ def _smallest(distance: NDArray[Any], count: int) -> NDArray[np.int64]:
 # Rows that a start is fitted to, and again to one in so many of as many nearest to its boundary and
 # of the others: starts lie further apart than draws.
 _START_ROWS, _ONE_IN = 200_000, 2
-# Iterations of a start, and its first length: a standard deviation of f.
-_START_ITERATIONS, _START_SD = 100, 2.0
+# Iterations of a start and the change of its mean log likelihood that ends them: of a row among
+# millions. It begins where f has this standard deviation: saturated, it would end at once.
+_START_ITERATIONS, _START_CHANGE, _START_SD = 100, 1e-12, 2.0
 # Logit of twice the rate of flipped labels: the first value, and bounds.
 _START_LOGIT, _LARGEST_LOGIT = -2.0, 12.0
 
@@ -455,26 +456,29 @@ def _least_squares(A: NDArray[Any]) -> Array:
     r = A.shape[1]
     product = (A.T @ A).astype(np.float64)
     product.flat[:: r + 1] += 1e-6 * product.trace() / r
-    g = np.linalg.solve(product, A.sum(axis=0))
-    sd = float(np.std(A @ g.astype(A.dtype)))
-    return np.append(g * (_START_SD / sd if sd > 0.0 else 1.0), _START_LOGIT)
+    return np.append(np.linalg.solve(product, A.sum(axis=0)), _START_LOGIT)
 
 
 def _most_likely(parts: tuple[NDArray[Any], ...], weights: Array, x: Array) -> Array:
-    """Maximum over [g; logit of 2q] of the mean log(q + (1 - 2q) sigmoid(A g)), A in parts."""
+    """Maximum over [g; logit of 2q] of the mean log(q + (1 - 2q) sigmoid(A g)), A in parts.
+
+    The length of g begins at what is right for the last part.
+    """
     weights, ends = weights / weights.sum(), np.cumsum([len(A) for A in parts])[:-1]
+    sd = float(np.std(parts[-1] @ x[:-1].astype(parts[-1].dtype)))
+    unit = (_START_SD / sd if sd > 0.0 else 1.0) * float(np.linalg.norm(x[:-1]))
 
     def loss(x: Array) -> tuple[float, Array]:
-        g, q = x[:-1].astype(parts[0].dtype), 0.5 * expit(x[-1])
+        g, q = (unit * x[:-1]).astype(parts[0].dtype), 0.5 * expit(x[-1])
         right = expit(np.concatenate([A @ g for A in parts]).astype(np.float64))
         p = q + (1.0 - 2.0 * q) * right
         slope = weights * (1.0 - 2.0 * q) * right * (1.0 - right) / p
         by_logit = q * (1.0 - 2.0 * q) * float(weights @ ((1.0 - 2.0 * right) / p))
         each = zip(np.split(slope.astype(g.dtype), ends), parts, strict=True)
         by_g = np.sum([own @ A for own, A in each], axis=0)
-        return -float(weights @ np.log(p)), -np.append(by_g, by_logit)
+        return -float(weights @ np.log(p)), -np.append(unit * by_g, by_logit)
 
     bounds = [(None, None)] * (len(x) - 1) + [(-_LARGEST_LOGIT, _LARGEST_LOGIT)]
-    options = {"maxiter": _START_ITERATIONS}
-    found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return np.asarray(found.x)
+    options = {"maxiter": _START_ITERATIONS, "ftol": _START_CHANGE, "gtol": _START_CHANGE}
+    x = np.append(x[:-1] / np.linalg.norm(x[:-1]), x[-1])
+    return np.asarray(minimize(loss, x, jac=True, bounds=bounds, options=options).x)  # L-BFGS-B

@@ -199,7 +199,7 @@ def test_a_round_in_which_nothing_moved_waits_for_the_next() -> None:
 
 @pytest.mark.parametrize("some", [20_000, 2000])  # half of the rows, or few in two stages
 def test_a_start_is_near_the_boundary_whatever_labels_are_flipped(monkeypatch, some: int) -> None:
-    """Nearer than least squares of as many rows; no two chains start alike."""
+    """Few rows, those near it seen again, do as well as half of all; no two chains start alike."""
     monkeypatch.setattr(module, "_START_ROWS", some)
     rng = np.random.default_rng(8)
     X, w = rng.standard_normal((20_000, 8)), rng.standard_normal(8)
@@ -212,7 +212,7 @@ def test_a_start_is_near_the_boundary_whatever_labels_are_flipped(monkeypatch, s
     starts = [module.LinearStart(L)(np.random.default_rng(seed)) for seed in range(4)]
     np.testing.assert_allclose([g @ g for g in starts], 8.0)
     angles = [angle(g) for g in starts]
-    assert max(angles) < 0.03 < angle(module._least_squares(L[:2000])[:-1])
+    assert max(angles) < 0.008 < 0.03 < angle(module._least_squares(L[:2000])[:-1])
     assert len(set(angles)) == 4
 
 
