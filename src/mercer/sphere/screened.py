@@ -453,10 +453,10 @@ class LinearStart:
 
 def _least_squares(A: NDArray[Any]) -> Array:
     """[g; logit of twice the rate] to begin with."""
-    r = A.shape[1]
-    product = (A.T @ A).astype(np.float64)
+    r, product = A.shape[1], (A.T @ A).astype(np.float64)
     product.flat[:: r + 1] += 1e-6 * product.trace() / r
-    return np.append(np.linalg.solve(product, A.sum(axis=0)), _START_LOGIT)
+    total = A.sum(axis=0)
+    return np.append(np.linalg.solve(product, total if total.any() else A[0]), _START_LOGIT)
 
 
 def _most_likely(parts: tuple[NDArray[Any], ...], weights: Array, x: Array) -> Array:

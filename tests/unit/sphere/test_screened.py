@@ -218,10 +218,14 @@ def test_a_start_is_near_the_boundary_whatever_labels_are_flipped(monkeypatch, s
 
 def test_a_start_needs_no_flipped_label_and_no_boundary() -> None:
     X = np.random.default_rng(9).standard_normal((300, 2))
-    for L in (X * np.sign(X[:, :1]), X):
+    balanced = np.tile([[1.0, 0.5], [-1.0, -0.5]], (150, 1))  # each row with both labels
+    for L in (X * np.sign(X[:, :1]), X, balanced[:, :1], balanced):
         with np.errstate(all="raise", under="ignore"):
-            g = module.LinearStart(L.astype(np.float32))(np.random.default_rng(0))
-        assert np.isfinite(g).all()
+            starts = [
+                module.LinearStart(L.astype(np.float32))(np.random.default_rng(seed))
+                for seed in range(40)
+            ]
+        assert np.isfinite(starts).all()
 
 
 def test_a_column_without_a_value_keeps_its_prior() -> None:
