@@ -27,7 +27,6 @@ from reproduce.fresh import largest_gib
 
 SEED = 0
 NEEDS_PACKAGES = ("pyarrow", "distributed", "pandas")
-HAS_NO_RECORD_YET = True
 TARGETS = {"gib_a_worker": 4.0, "rhat": 1.05}
 _MEMORY = "4GiB"
 _FILE_ROWS, _TEST_ROWS, _FLIPPED = 1_000_000, 100_000, 0.05
