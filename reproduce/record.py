@@ -218,7 +218,10 @@ def _statements(file: Path) -> tuple[str, ...]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Leaves out docstrings, imports that only a type checker sees, and all imports if asked."""
+    """Leaves out docstrings, imports that only a type checker sees, and all imports if asked.
+
+    Also what says that there is no record yet: it goes when the record comes.
+    """
 
     def __init__(self, *, without_imports: bool = False) -> None:
         self.without_imports = without_imports
@@ -237,4 +240,4 @@ class _Bare(ast.NodeTransformer):
         return None if self.without_imports else node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
-        return None if ast.unparse(node.targets[0]) == "__all__" else node
+        return None if ast.unparse(node.targets[0]) in ("__all__", "HAS_NO_RECORD_YET") else node

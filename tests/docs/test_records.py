@@ -99,6 +99,7 @@ SEEN = [
 ]
 NOT_SEEN = [
     ("reproduce__scenarios__toy_v1", ("  # four", "  # 2 + 2")),
+    ("reproduce__scenarios__toy_v1", ("  # four", "\n\n\nHAS_NO_RECORD_YET = True")),
     ("reproduce__scenarios__toy_v1", ('"""Run."""', '"""Run it\n\n    all."""')),
     ("reproduce__helper", ("import numpy as np\n", "\n\nimport numpy as np\n")),
     ("src__mercer__other", ("pass", "x = 1")),
