@@ -646,8 +646,8 @@ def _describe_split(split: Split, estimator: Any, session: Session) -> None:
         fits = "each fold" if len(split.folds) > 1 else "the scored fit"
         if estimator._leaves == "draws":
             words += (
-                f"; {fits} weighs {short.n_draws} draws of the saved model, which is fitted to all "
-                "rows, by its own training rows"
+                f"; {fits} weighs up to {short.n_draws} draws of the saved model, which is fitted "
+                "to all rows, by its own training rows"
             )
         else:
             words += (

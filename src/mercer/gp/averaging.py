@@ -637,7 +637,7 @@ def check_draws(
 
 # The few draws that predict.
 
-MOST_FEW = 80
+MOST_FEW, _LEAST_FEW = 80, 40
 AT_A_GLANCE = 8  # for the thousands of predictions that a report is made of
 _SEEN, _JUDGING = 160, 96  # points near rows that the choice looks at, and others that judge it
 _SAFETY = 2.0  # of the difference at the points that judge
@@ -663,8 +663,9 @@ def choose_few(
     Returns positions and weights of ``most`` draws, and the difference between their average
     prediction and that of all: at points halfway between two training rows, or up to as far beyond,
     which the choice has not seen, it is at most half of it. None where there are no more draws than
-    that.
+    that. ``most`` is half of their number if that is less, but not below 40.
     """
+    most = min(most, max(len(weights) // 2, _LEAST_FEW))
     if len(weights) <= most:
         return None
     rng = np.random.default_rng(0)  # the same pairs always

@@ -305,9 +305,9 @@ _FAR = 3.0  # standard deviations of a maximum from another, or it is the same
 
 _CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has this number
 _N_CALIBRATING, _TIME_OF_CALIBRATING = 24, 0.5  # positions, for three numbers, and share of time
-# Evaluations of draws of the posterior on nearly the same rows, and the share of the wanted
-# effective draws that they must be worth.
-_NEARBY, _NEARBY_WORTH = 250, 0.375
+# Draws of the posterior on nearly the same rows that are evaluated at most, and the share of the
+# wanted effective draws at which they are enough: a score of many rows hardly hangs on them.
+_NEARBY, _NEARBY_WORTH = 250, 0.25
 _CLIMBS_NEARBY = 2  # of a search that begins at the best of them, too
 _NEAR = 4.0  # of a maximum from such draws: the mean square of scales along an axis
 _MOST_JUDGED = 100  # rows whose predictions' Monte Carlo error is computed
@@ -455,8 +455,9 @@ class _Fit:
         rng = stream(self.options.entropy, "importance", _CALIBRATING)
         few = nearby.positions[thinned(rng, nearby.log_weights, _N_CALIBRATING)[0]]
         values, said = self._calibrated(self.model.values(point, None, self.recorder.rows), few)
-        found = reweigh(values, nearby, n_evaluations, self.options)
-        if found is None or not found.is_trusted or found.ess < _NEARBY_WORTH * self._fewest:
+        enough = _NEARBY_WORTH * self._fewest
+        found = reweigh(values, nearby, n_evaluations, enough, self.options)
+        if found is None or not found.is_trusted or found.ess < enough:
             return None
         return self._weighted(found, said, None)
 

@@ -292,6 +292,25 @@ def _note_differences(x, step, last_point, row):
         last_point[i] = point
 
 
+# Loops over flat views: array expressions of one and of two axes take the compiler seconds.
+@compiled(nogil=True)
+def _add(x, fraction, step, out):
+    for i in range(x.shape[0]):
+        out[i] = x[i] + fraction * step[i]
+
+
+@compiled(nogil=True)
+def _move(a, f, new_a, new_f):
+    """Overwrite a and f with the new point; return the largest change of f, NaN if one is."""
+    largest = 0.0
+    for i in range(f.shape[0]):
+        change = abs(new_f[i] - f[i])
+        if change > largest or change != change:
+            largest = change
+        a[i], f[i] = new_a[i], new_f[i]
+    return largest
+
+
 @compiled(nogil=True)
 def _halve_until_ascent(y, totals, a, f, psi, step, step_f, new_a, new_f, proba):
     """Shorten the plain step until Psi does not fall; the new point goes into new_a and new_f."""
@@ -299,8 +318,8 @@ def _halve_until_ascent(y, totals, a, f, psi, step, step_f, new_a, new_f, proba)
     fraction = 1.0
     new_psi = -np.inf
     while not new_psi >= floor and fraction > 1e-6:
-        new_a[:] = a + fraction * step
-        new_f[:] = f + fraction * step_f
+        _add(a.reshape(-1), fraction, step.reshape(-1), new_a.reshape(-1))
+        _add(f.reshape(-1), fraction, step_f.reshape(-1), new_f.reshape(-1))
         new_psi = _log_joint(new_a, new_f, y, totals, proba)
         fraction *= 0.5
     return new_psi
@@ -381,9 +400,8 @@ def climb_without_factors(K, Y, totals, start, a, f, tolerance, most):
         step = rough.astype(np.float64)
         step_f = np.dot(step, K)
         psi = _halve_until_ascent(Y, totals, a, f, psi, step, step_f, new_a, new_f, proba)
-        before, change = change, np.abs(new_f - f).max()
-        a[:] = new_a
-        f[:] = new_f
+        before = change
+        change = _move(a.reshape(-1), f.reshape(-1), new_a.reshape(-1), new_f.reshape(-1))
         _softmax(f, totals, proba)
         residual[:] = Y - proba - a
     return most > 0 and change <= tolerance
@@ -410,8 +428,9 @@ def chord_steps(K, factors, y, totals, a, f, tolerance, max_steps, memory):
     for k in range(max_steps):
         _newton_step(K, factors, y, totals, a, f, step, step_f)
         row = (k - 1) % rows
-        steps[row] = flat_step - last_step
-        last_step[:] = flat_step
+        for i in range(size):
+            steps[row, i] = flat_step[i] - last_step[i]
+            last_step[i] = flat_step[i]
         _note_differences(a.reshape(-1), flat_step, last_point, points[row])
         _note_differences(f.reshape(-1), flat_step_f, last_point_f, points_f[row])
         n_kept = min(n_kept + 1, memory) if k > 0 else 0
@@ -426,11 +445,8 @@ def chord_steps(K, factors, y, totals, a, f, tolerance, max_steps, memory):
                     y, totals, a, f, psi, step, step_f, new_a, new_f, proba
                 )
             psi = new_psi
-        previous = change
-        change = np.abs(new_f - f).max()
-        a[:] = new_a
-        f[:] = new_f
-        n_steps = k + 1
+        previous, n_steps = change, k + 1
+        change = _move(a.reshape(-1), f.reshape(-1), new_a.reshape(-1), new_f.reshape(-1))
         shrinkage = min(change / previous, 0.9)
         error = change if k == 0 else change * shrinkage / (1.0 - shrinkage)
         if error < tolerance or (k >= 4 and change > 0.9 * previous):

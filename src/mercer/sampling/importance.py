@@ -600,28 +600,32 @@ class NearbyDraws:
 
 
 def reweigh(
-    target: Target, nearby: NearbyDraws, most: int, options: RunOptions
+    target: Target, nearby: NearbyDraws, most: int, enough: float, options: RunOptions
 ) -> ImportanceSample | None:
     """Weigh draws of a density nearby, ``most`` of them, for the target; None without mass.
 
-    The density that they come from is the proposal, and cancels from averages, up to a bias of the
-    order of 1/``most``; of the evidence nothing is said. Where the first fifth is worth too little
-    the others are left out. No checkpoint is written: it takes ``most`` evaluations.
+    A fifth at a time, until they are worth ``enough`` effective draws and to be trusted; none after
+    the first that is worth too little. The density that they come from is the proposal, and cancels
+    from averages, up to a bias of the order of 1/``enough``; of the evidence nothing is said. No
+    checkpoint is written.
     """
     rng = stream(options.entropy, "importance", _NEARBY)
     kept, own = thinned(rng, nearby.log_weights, most)
     order = rng.permutation(len(kept))
     kept, own = kept[order], own[order]
     work, n_done, log_weights = _Evaluations(target, options, None), 0, np.empty(0)
-    for end in (len(kept) // 5, len(kept)):
+    for fifth in range(1, 6):
+        end = fifth * len(kept) // 5
         n_done += work.extend(nearby.positions[kept[n_done:end]])
         log_weights = own[:n_done] + work.log_density - nearby.log_density[kept[:n_done]]
         if not np.isfinite(log_weights).any():
             return None
-        if effective_sample_size(log_weights) < _LEAST_WORTH * n_done:
+        worth, trusted = effective_sample_size(log_weights), is_trusted(log_weights)
+        is_hopeless = fifth == 1 and worth < _LEAST_WORTH * n_done
+        if is_hopeless or (worth >= enough and trusted):
             break
     log_weights -= logsumexp(log_weights)
-    return work.result(log_weights, (math.nan, math.nan), is_trusted=is_trusted(log_weights))
+    return work.result(log_weights, (math.nan, math.nan), is_trusted=trusted)
 
 
 _NEARBY = 2**31 - 1  # of the streams for importance sampling: no round has this number
