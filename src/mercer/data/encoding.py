@@ -575,7 +575,7 @@ def fit_encoder(
         if written is not None:
             column = _read_written(frame, column, written)
         if like is None:
-            _refuse_unusable(frame, column)
+            _refuse_unusable(frame, column, is_category=column.name in categories)
         if not column.is_missing.all():
             columns.append(column)
         elif like is None:  # before gaps are: no way to fill them in helps
@@ -674,7 +674,7 @@ def _place_of(frame: Frame, column: Column, error: FormatError) -> str:
     return frame.place(row, column.name)
 
 
-def _refuse_unusable(frame: Frame, column: Column) -> None:
+def _refuse_unusable(frame: Frame, column: Column, *, is_category: bool) -> None:
     """Refuse dates, foreign types, infinite numbers, and numbers spoilt by a stray text."""
     where = f"{printable(frame.source)}: column {quoted(column.name)}"
     if column.kind in ("date", "other"):
@@ -683,8 +683,9 @@ def _refuse_unusable(frame: Frame, column: Column) -> None:
         )
     if column.kind == "number":
         refuse_infinite(frame, column)
-    if column.kind == "text" and (found := stray_text(column)):
-        raise DataError(f"{frame.place(found[0], column.name)}: {found[1]}, or {LEAVE_OUT}")
+    if column.kind == "text" and not is_category and (found := stray_text(column)):
+        ways_out = f"name the column in --categories if its values are levels, or {LEAVE_OUT}"
+        raise DataError(f"{frame.place(found[0], column.name)}: {found[1]}; {ways_out}")
 
 
 def refuse_infinite(frame: Frame, column: Column) -> None:

@@ -148,6 +148,11 @@ def _refuse_gaps(frame: Frame, column: Column) -> None:
             "text; turn it into one of them first"
         )
     missing = column.is_missing
+    if missing.all():
+        raise DataError(
+            f"{printable(frame.source)}: target {quoted(column.name)} has no value at all; choose "
+            f"another column{gap_words(column)}"
+        )
     if missing.any():
         raise DataError(
             f"{frame.place(int(np.argmax(missing)), column.name)}: the target is missing "

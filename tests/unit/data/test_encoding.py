@@ -229,8 +229,9 @@ def test_part_of_a_table_is_read_as_the_whole(path: Path) -> None:
 def test_d4_a_stray_text_among_numbers(path: Path) -> None:
     frame = read(path, "a\n1\n2\nx\n4\n")
     match = r"row 3 \(line 4\), column 'a': 'x' is not a number, but 3 other cells"
-    with pytest.raises(DataError, match=match):
+    with pytest.raises(DataError, match=match + r".*; name the column in --categories"):
         fit_encoder(frame)
+    assert fit_encoder(frame, categories=["a"]).codes[0].levels == ("1", "2", "4", "x")
     encoder = fit_encoder(read(path, "a\n1\n2\n"))
     with pytest.raises(DataError, match=match.replace("--missing", "fit the model with --missing")):
         encoder.transform(frame)

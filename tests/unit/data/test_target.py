@@ -90,6 +90,13 @@ def test_a_word_that_is_read_as_missing_is_named(path: Path) -> None:
         read_target(read_frame(path, target="y"), "y")
 
 
+def test_d4_a_target_without_any_value(path: Path) -> None:
+    words = "target 'y' has no value at all; choose another column; 'NA' in it is read as missing"
+    table(path, "", "NA", "")
+    with pytest.raises(DataError, match=words):
+        read_target(read_frame(path, target="y"), "y")
+
+
 def test_d4_dates_and_text(path: Path) -> None:
     with pytest.raises(DataError, match="neither numbers nor text"):
         read_target(table(path, "2024-01-31"), "y")
