@@ -99,6 +99,24 @@ def _categories(metrics: Metrics) -> list[str]:
     )
 
 
+def _folds(metrics: Metrics) -> list[str]:
+    header = ["data", "folds weigh", "folds anew", "difference", "CPU s", "CPU s, anew"]
+    return table(
+        header,
+        [
+            [
+                f"{row['data']}, {row['n']} x {row['d']}",
+                f"{row['weighed']:.3f}",
+                f"{row['anew']:.3f}",
+                f"{row['gap']:+.4f} ± {row['gap_se']:.4f}",
+                f"{row['seconds']:.1f}",
+                f"{row['seconds_anew']:.1f}",
+            ]
+            for row in metrics["rows"]
+        ],
+    )
+
+
 def _calibration(metrics: Metrics) -> list[str]:
     header = ["data", "method", "log score", "error", "less mercer, map", "less mercer, hmc"]
 
