@@ -35,7 +35,6 @@ SEED = 0
 N_FOLDS = 10
 TABLES = ("iris", "wine", "breast cancer", "four classes", "diabetes", "friedman")
 NUMBERS = ("diabetes", "friedman")
-HAS_NO_RECORD_YET = True
 
 Array = NDArray[np.float64]
 
