@@ -3,8 +3,8 @@
 ``mercer fit`` scores a Gaussian process by ten folds that start from what the fit to all rows has
 left. Here each of the same folds is also fitted without that, kernels compared anew: held-out log
 scores (nats, lower is better) of both, their difference by row with its standard error over rows,
-and CPU seconds of the ten fits and predictions. Tables of scikit-learn, two of them simulated. One
-BLAS thread; loops are compiled before the clock starts.
+and CPU seconds of the ten fits and predictions. The tables of ``gp-kernels-v2``, of at most 300
+rows. One BLAS thread; loops are compiled before the clock starts. Needs ``MERCER_DATA``.
 """
 
 from __future__ import annotations
@@ -15,14 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_iris,
-    load_wine,
-    make_classification,
-    make_friedman1,
-)
 from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
@@ -30,11 +22,11 @@ from mercer import GPClassifier, GPRegressor
 from mercer.estimation.cross_validate import for_folds, maker_of
 from mercer.estimation.inspection import losses_of
 from reproduce.cells import measured
+from reproduce.scenarios.gp_kernels_v2 import N_ROWS, NUMBERS, TABLES, table_of
 
 SEED = 0
+NEEDS_DATA = True
 N_FOLDS = 10
-TABLES = ("iris", "wine", "breast cancer", "four classes", "diabetes", "friedman")
-NUMBERS = ("diabetes", "friedman")
 
 Array = NDArray[np.float64]
 
@@ -46,12 +38,13 @@ def run() -> dict[str, object]:
 
 def scored(name: str, n_folds: int) -> list[dict[str, Any]]:
     """Log scores and seconds of folds that weigh draws, and of folds fitted anew."""
-    X, y = _table(name)
-    estimator = (GPRegressor if name in NUMBERS else GPClassifier)(
-        random_state=SEED, progress=False
-    )
-    kind = KFold if name in NUMBERS else StratifiedKFold
-    folds = list(kind(n_folds, shuffle=True, random_state=SEED).split(X, y))
+    is_number = name in NUMBERS
+    X, y = table_of(name, N_ROWS)
+    if not is_number:
+        y = np.unique(y, return_inverse=True)[1]
+    estimator: Any = (GPRegressor if is_number else GPClassifier)(random_state=SEED, progress=False)
+    kind = (KFold if is_number else StratifiedKFold)(n_folds, shuffle=True, random_state=SEED)
+    folds = list(kind.split(X, y))
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = estimator.fit(X, y)
@@ -80,19 +73,3 @@ def _held_out(make: Any, X: Array, y: NDArray[Any], folds: list[Any]) -> tuple[A
         model = make(len(train), len(train)).fit(X[train], y[train])
         losses[test] = losses_of(model, X[test], y[test])[0]
     return losses, time.process_time() - begin
-
-
-def _table(name: str) -> tuple[Array, NDArray[Any]]:
-    if name == "four classes":
-        return make_classification(  # type: ignore[no-any-return]
-            500, 8, n_informative=5, n_redundant=0, n_classes=4, random_state=3
-        )
-    if name == "friedman":
-        return make_friedman1(300, 10, noise=1.0, random_state=SEED)  # type: ignore[no-any-return]
-    load = {
-        "iris": load_iris,
-        "wine": load_wine,
-        "breast cancer": load_breast_cancer,
-        "diabetes": load_diabetes,
-    }[name]
-    return load(return_X_y=True)  # type: ignore[no-any-return]
