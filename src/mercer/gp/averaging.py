@@ -25,7 +25,8 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -98,15 +99,13 @@ class KernelTask:
     given these; ``score`` from a name, its maximum given some rows, these and others to the log
     scores of the others, nats. ``fit`` draws for a kernel given all rows, from its maximum (None:
     it is searched for), with its share of the draws. ``y`` (n,) are targets, or codes of classes;
-    ``keys`` say by which bytes fits to some of the rows know them; there are ``d`` inputs, named by
-    ``labels``, from the columns ``sources`` of a table.
+    there are ``d`` inputs, named by ``labels``, from the columns ``sources`` of a table.
     """
 
     model_of: Callable[[str, Rows], HyperparameterTarget]
     score: Callable[[str, Maximum, Rows, Rows], Array]
     fit: Callable[[str, RunOptions, Maximum | None, float], FittedGP]
     y: Array
-    keys: tuple[bytes, ...]
     d: int
     is_classes: bool
     labels: tuple[str, ...] = ()
@@ -135,53 +134,31 @@ class KernelTask:
 
 
 @dataclass(frozen=True)
-class ComparedKernels:
-    """What a comparison has left for fits to some of the same rows: those of folds.
+class DrawsOfKernels:
+    """What fits to nearly the same rows, those of folds, begin with: draws, by kernel.
 
-    ``candidates`` are those that all held-out rows have scores of, ``keys`` those rows.
+    ``labels`` and ``sources`` are the inputs that the kernels name.
     """
 
-    candidates: tuple[Candidate, ...]
-    keys: tuple[bytes, ...]
     draws: Mapping[str, NearbyDraws]
     labels: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
-    def of_inputs(self, labels: tuple[str, ...], sources: tuple[str, ...]) -> ComparedKernels:
-        """Return the same of a table some of whose levels may be missing, or be more.
+    def of_inputs(
+        self, labels: tuple[str, ...], sources: tuple[str, ...]
+    ) -> Mapping[str, NearbyDraws]:
+        """Return them by the kernels of a table some of whose levels may be missing, or be more.
 
         Kernels whose inputs are not all there are left out.
         """
-        if (labels, sources) == (self.labels, self.sources) or not self.labels:
-            return self
-        found: dict[str, str] = {}
-
-        def moved(term: str) -> str:
-            if term not in found:
-                words = words_of(term, self.labels, self.sources)
-                found[term] = name_of_kernel(as_kernel(words, len(labels), labels, sources))
-            return found[term]
-
-        kept, draws = [], {}
-        for each in self.candidates:
-            try:
-                own = replace(each, terms=tuple(map(moved, each.terms)))
-            except UsageError:
-                continue
-            kept.append(own)
-            if each.name in self.draws:
-                draws[own.name] = self.draws[each.name]
-        return ComparedKernels(tuple(kept), self.keys, draws, labels, sources)
-
-    def chosen(self, keys: Collection[bytes]) -> tuple[tuple[str, ...], Array]:
-        """Choose kernels, and their weights, by the scores of these rows alone."""
-        own = set(keys).intersection(self.keys)
-        if not own:
-            return (), np.ones(0)
-        mine = np.array([key in own for key in self.keys])
-        part = [replace(each, scores=each.scores[mine]) for each in self.candidates]
-        chosen, weights = choose_kernels(part, len(own))
-        return tuple(each.name for each in chosen), weights
+        if (labels, sources) == (self.labels, self.sources):
+            return self.draws
+        found = {}
+        for kernel, draws in self.draws.items():
+            words = words_of(kernel, self.labels, self.sources)
+            with suppress(UsageError):
+                found[name_of_kernel(as_kernel(words, len(labels), labels, sources))] = draws
+        return found
 
 
 @dataclass(frozen=True)
@@ -221,7 +198,7 @@ class AveragedGP:
 
     fits: tuple[KernelFit, ...]
     notes: tuple[str, ...]
-    left: ComparedKernels | None = None
+    left: DrawsOfKernels | None = None
 
     @property
     def diagnostics(self) -> Diagnostics:
@@ -373,23 +350,26 @@ def _is_behind(scores: Array, best: Array) -> bool:
 # From a comparison to a fit: the kernels that were chosen, their weights, what is said of it.
 
 
-def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> AveragedGP:
+def fit_kernels(
+    task: KernelTask, few: Rows | None, options: RunOptions, *, is_fold: bool = False
+) -> AveragedGP:
     """Compare the kernels of the set, and fit those that the mixture takes.
 
-    ``few`` are those of many rows on which most kernels are ruled out; None: all. A
-    `NumericalError` if no kernel's density and scores can be computed.
+    ``few`` are those of many rows on which most kernels are ruled out; None: all. A fit of a fold
+    finds the curvature at a maximum where it has no draws nearby. A `NumericalError` if no kernel's
+    density and scores can be computed.
     """
     deadline, rows = options.deadline_before_chains(SEARCHING), np.arange(len(task.y))
     with one_blas_thread():
         compared = compare_kernels(task, rows if few is None else few, options.entropy, deadline)
         candidates = compared
         if few is not None:
-            chosen, _ = choose_kernels(compared, len(few))
-            candidates = _compare_again(task, compared, chosen, options.entropy, deadline)
+            most = _worth_all(compared, len(few))
+            candidates = _compare_again(task, most, options.entropy, deadline)
         chosen, weights = choose_kernels(candidates, len(rows))
         if not chosen:
             raise NumericalError(NO_EVIDENCE)
-        curved = [_curved(task, each, deadline) for each in chosen]
+        curved = chosen if is_fold else [_curved(task, each, deadline) for each in chosen]
     fits = []
     for candidate, weight, own in zip(curved, weights, _shares(options, weights), strict=True):
         fitted = task.fit(candidate.name, own, candidate.maximum, float(weight))
@@ -406,23 +386,9 @@ def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> Aver
         notes.append(f"kernels were first compared on {len(few)} of the rows")
     if is_late(deadline):
         notes.append("max_seconds cut the comparison of kernels short")
-    left = _left(task, candidates, fits, options)
+    draws = {f.kernel: f.fitted.nearby for f in fits if f.fitted.nearby is not None}
+    left = DrawsOfKernels(draws, task.labels, task.sources)
     return AveragedGP(tuple(fits), (*notes, *_notes_of(fits)), left)
-
-
-def fit_known(task: KernelTask, known: ComparedKernels, options: RunOptions) -> AveragedGP | None:
-    """Fit kernels that were compared on more rows, chosen by the scores of the task's rows alone.
-
-    None where none of its rows has a score.
-    """
-    names, weights = known.of_inputs(task.labels, task.sources).chosen(task.keys)
-    if not names:
-        return None
-    fits = []
-    for name, weight, own in zip(names, weights, _shares(options, weights), strict=True):
-        fitted = task.fit(name, own, None, float(weight))
-        fits.append(KernelFit(name, float(weight), None, fitted, words=task.words(name)))
-    return AveragedGP(tuple(fits), _notes_of(fits))
 
 
 def _shares(options: RunOptions, weights: Array) -> Iterator[RunOptions]:
@@ -433,47 +399,34 @@ def _shares(options: RunOptions, weights: Array) -> Iterator[RunOptions]:
         yield replace(options, deadline=deadline, first_chain=i * options.n_chains)
 
 
-def _left(
-    task: KernelTask,
-    candidates: Sequence[Candidate],
-    fits: Sequence[KernelFit],
-    options: RunOptions,
-) -> ComparedKernels:
-    """Keep what fits to some of the same rows begin with."""
-    order = np.concatenate([o for _, o in task.folds(np.arange(len(task.y)), options.entropy)])
-    n_scored = max(len(each.scores) for each in candidates)
-    whole = [each for each in candidates if len(each.scores) == n_scored]
-    points = [replace(each.maximum.point, extra={}) for each in whole]
-    bare = [
-        replace(own, maximum=Maximum(p, None, True)) for own, p in zip(whole, points, strict=True)
-    ]
-    keys = tuple(task.keys[i] for i in order[:n_scored])
-    draws = {f.kernel: f.fitted.nearby for f in fits if f.fitted.nearby is not None}
-    return ComparedKernels(tuple(bare), keys, draws, task.labels, task.sources)
-
-
 def few_rows(n: int, *, is_classes: bool) -> int | None:
     """How many of n rows kernels are first compared on; None: on all at once."""
     few = _FEW_ROWS_OF_CLASSES if is_classes else _FEW_ROWS
     return few if 3 * n > 4 * few else None
 
 
+def _worth_all(compared: tuple[Candidate, ...], n_rows: int) -> tuple[Candidate, ...]:
+    """Return the kernels that few rows choose, and the best with weights for inputs.
+
+    More rows may tell inputs apart.
+    """
+    chosen, _ = choose_kernels(compared, n_rows)
+    weighted = [each for each in compared if has_input_weights(each.terms)]
+    if weighted and not any(has_input_weights(each.terms) for each in chosen):
+        return (*chosen, max(weighted, key=lambda each: rank(each.scores)))
+    return chosen
+
+
 def _compare_again(
     task: KernelTask,
-    compared: tuple[Candidate, ...],
-    chosen: tuple[Candidate, ...],
+    some: Sequence[Candidate],
     entropy: int,
     deadline: float | None,
 ) -> tuple[Candidate, ...]:
-    """Search on all rows, from the maxima on a few, for the kernels ``chosen`` by these."""
-    again_of = list(chosen)
-    weighted = [each for each in compared if has_input_weights(each.terms)]
-    if weighted and not any(has_input_weights(each.terms) for each in chosen):
-        # The best of them: more rows may tell inputs apart.
-        again_of.append(max(weighted, key=lambda each: rank(each.scores)))
+    """Search on all rows, from the maxima on others, for some kernels, and score them."""
     rows = np.arange(len(task.y))
     folds, again = task.folds(rows, entropy), list[Candidate]()
-    for each in again_of:
+    for each in some:
         if again and is_late(deadline):
             break
         start = (each.maximum.point.position,)

@@ -28,14 +28,13 @@ from mercer.estimation.standardize import METHODS, TargetScale
 from mercer.gp.averaging import (
     AUTO,
     AveragedGP,
-    ComparedKernels,
+    DrawsOfKernels,
     Few,
     KernelFit,
     KernelTask,
     check_draws,
     few_rows,
     fit_kernels,
-    fit_known,
     words_of,
 )
 from mercer.gp.fitting import FittedGP, GPSettings
@@ -504,8 +503,8 @@ class GPEstimator(KernelEstimator):
 
     def _settings(self, kernel: str) -> GPSettings:
         prior, nearby = plain_prior(self.prior), self._nearby
-        if isinstance(nearby, ComparedKernels):
-            draws = nearby.of_inputs(self.feature_labels_, self._sources).draws
+        if isinstance(nearby, DrawsOfKernels):
+            draws = nearby.of_inputs(self.feature_labels_, self._sources)
             # Else those of another kernel: alike parameters are as near, others will not be.
             nearby = draws.get(kernel) or next(iter(draws.values()), None)
         return GPSettings(self._inference(), prior, self.n_leapfrog, self.step_size, kernel, nearby)
@@ -532,15 +531,12 @@ class GPEstimator(KernelEstimator):
             self._left = fitted.nearby
             fit = KernelFit(name, 1.0, None, fitted, words=task.words(name))
             return AveragedGP((fit,), fitted.notes)
-        if isinstance(self._nearby, ComparedKernels):
-            known = fit_known(task, self._nearby, options)
-            if known is not None:
-                return known
         n, rows = few_rows(len(task.y), is_classes=task.is_classes), None
         if n is not None:
             rng = stream(options.entropy, "rows", 2)
             rows = stratified_rows(task.y, n, rng, is_classes=task.is_classes)
-        averaged = fit_kernels(task, rows, options)
+        is_fold = isinstance(self._nearby, DrawsOfKernels)
+        averaged = fit_kernels(task, rows, options, is_fold=is_fold)
         self._left = averaged.left if self._leaves else None
         return averaged
 

@@ -459,8 +459,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         task = self._task(*given.distinct(n_classes))
         task.compile(options)
 
-        keys = self._keys(X[rows])
-        averaged = self._fit_kernels(self._kernel_task(task, given, keys, options), options)
+        averaged = self._fit_kernels(self._kernel_task(task, given, options), options)
         averaged = with_few(
             averaged,
             lambda each: task.of(each.kernel).few(each.fitted.draws, each.share_of(MOST_FEW)),
@@ -584,9 +583,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         is_shared = is_several and (self._is_auto or bool(self.shared_kernel))
         return ClassTask(X, y, names, is_shared=is_shared, is_exact=is_exact)
 
-    def _kernel_task(
-        self, task: ClassTask, given: ClassRows, keys: tuple[bytes, ...], options: RunOptions
-    ) -> KernelTask:
+    def _kernel_task(self, task: ClassTask, given: ClassRows, options: RunOptions) -> KernelTask:
         labels, once = self.feature_labels_, replace(options, run=None, progress=False)
 
         def part(rows: Rows) -> ClassTask:
@@ -609,7 +606,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
             return task.fit(settings, options, labels, maximum)
 
         d, inputs = task.X.shape[1], {"labels": labels, "sources": self._sources}
-        return KernelTask(model_of, score, fit, given.codes, keys, d, is_classes=True, **inputs)
+        return KernelTask(model_of, score, fit, given.codes, d, is_classes=True, **inputs)
 
     def _set_fitted(
         self, task: ClassTask, fits: tuple[KernelFit, ...], evidence: tuple[float, float] | None

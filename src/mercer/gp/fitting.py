@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from mercer.errors import NumericalError
 from mercer.gp.exact import CalibratedValues, calibrated
@@ -242,8 +243,11 @@ def fit_posterior(
         sampler = paper_hmc(model, recorder, n_leapfrog=n_leapfrog, step_size=step_size)
         return _diagnosed(sample(sampler, options, labels=labels), recorder)
     is_map, nearby = settings.inference == "map", settings.nearby
+    is_many = len(model.prior.mean) > MOST_PARAMETERS
     if nearby is not None and nearby.positions.shape[1:] != model.prior.mean.shape:
         nearby = None  # of other columns
+    if nearby is not None and maximum is not None and not fit.is_among(nearby, maximum):
+        nearby = None
     if is_importance and nearby is not None:
         fitted = fit.by_nearby(nearby)
         if fitted is not None:
@@ -251,16 +255,18 @@ def fit_posterior(
     if maximum is None:
         with one_blas_thread():
             deadline = options.deadline_before_chains(1.0 if is_map else SEARCHING)
-            is_curved = not is_map and len(model.prior.mean) <= MOST_PARAMETERS
+            is_curved = not is_map and not is_many
             starts, most = fit.starts_near(nearby)
             maximum = find_maximum(
                 model, with_covariance=is_curved, deadline=deadline, starts=starts, most=most
             )
+    elif maximum.covariance is None and is_importance and not is_many:
+        maximum = fit.curved(maximum)
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     if is_importance:
         return fit.by_importance(maximum, nearby)
-    if maximum.covariance is None and len(model.prior.mean) > MOST_PARAMETERS:
+    if maximum.covariance is None and is_many:
         maximum = fit.curved(maximum)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
     adaptation = HamiltonianAdaptation(options.n_warmup, _ACCEPTANCE[settings.inference])
@@ -309,7 +315,9 @@ _N_CALIBRATING, _TIME_OF_CALIBRATING = 24, 0.5  # positions, for three numbers, 
 # wanted effective draws at which they are enough: a score of many rows hardly hangs on them.
 _NEARBY, _NEARBY_WORTH = 250, 0.25
 _CLIMBS_NEARBY = 2  # of a search that begins at the best of them, too
-_NEAR = 4.0  # of a maximum from such draws: the mean square of scales along an axis
+# A maximum is among such draws if it is so near to their mean and so far above the best of them: of
+# the square of a distance in their scale, and of nats, for each parameter.
+_NEAR, _ABOVE = 1.0, 0.5
 _MOST_JUDGED = 100  # rows whose predictions' Monte Carlo error is computed
 _THINNING = 2**31  # of the streams for importance sampling: no round has this number
 _SHORT_WARMUP = 60  # steps, where the covariance is known
@@ -335,7 +343,8 @@ class _Fit:
     def by_importance(self, maximum: Maximum, nearby: NearbyDraws | None = None) -> FittedGP:
         """Draw by adaptive importance sampling; by chains where its weights say that it failed.
 
-        The first proposal is that of `_first`, of draws ``nearby`` if there is one maximum.
+        The first proposal is that of `_first`, of draws ``nearby`` if there is one maximum, and it
+        is among them.
         """
         n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
         if n_parameters > MOST_PARAMETERS:
@@ -396,11 +405,9 @@ class _Fit:
         position, width = maximum.point.position, maximum.covariance
         width = np.diag(self.model.prior.std**2) if width is None else width
         proposal = first_proposal(position, width)
-        if nearby is None:
+        if nearby is None or not self.is_among(nearby, maximum):
             return proposal
-        known = fit_proposal(proposal, nearby.positions, nearby.log_weights)
-        is_among = known.square_distance(position[np.newaxis])[0] < _NEAR * len(position)
-        return known if is_among else proposal
+        return fit_proposal(proposal, nearby.positions, nearby.log_weights)
 
     def _of_many(self, maximum: Maximum) -> FittedGP:
         """Draw the parameters of few inputs that decide, by the prior of hundreds; else by chains.
@@ -442,6 +449,16 @@ class _Fit:
         with one_blas_thread():
             deadline = self.options.deadline_before_chains(SEARCHING)
             return with_curvature(self.model, maximum, deadline)
+
+    def is_among(self, nearby: NearbyDraws, maximum: Maximum) -> bool:
+        """Whether a maximum is where draws ``nearby`` are, and as high as the best of them."""
+        W = np.exp(nearby.log_weights - logsumexp(nearby.log_weights))
+        mean, p = W @ nearby.positions, nearby.positions.shape[1]
+        root = np.sqrt(W)[:, np.newaxis] * (nearby.positions - mean)
+        shift = maximum.point.position - mean
+        distance = shift @ np.linalg.lstsq(root.T @ root, shift)[0]
+        best = self.model.evaluate(nearby.best).log_density
+        return bool(distance < _NEAR * p and maximum.point.log_density - best < _ABOVE * p)
 
     def by_nearby(self, nearby: NearbyDraws) -> FittedGP | None:
         """Weigh draws of the posterior on nearly the same rows; None if they are worth too little.

@@ -431,11 +431,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         rows, inducing, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
         X_all, y_all, all_noise, Xs, ys = Xs, ys, noise, Xs[rows], ys[rows]
         noise = None if noise is None else noise.at(rows)
-        keys = self._keys(X[rows])
         averaged, intercept, laws = (
-            self._contaminated(Xs, ys, keys, target, options)
+            self._contaminated(Xs, ys, target, options)
             if self._is_contaminated
-            else (*self._averaged(Xs, ys, noise, keys, target, options), None)
+            else (*self._averaged(Xs, ys, noise, target, options), None)
         )
         averaged = _with_few_draws(
             averaged, Xs, ys, intercept, noise, target, is_induced=inducing is not None
@@ -462,12 +461,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         return self
 
     def _contaminated(
-        self,
-        Xs: Array,
-        ys: Array,
-        keys: tuple[bytes, ...],
-        target: TargetScale,
-        options: RunOptions,
+        self, Xs: Array, ys: Array, target: TargetScale, options: RunOptions
     ) -> tuple[AveragedGP, float, TargetLaws]:
         """Fit rows of which some targets are wrong: those that look right choose the kernel."""
         log_noise, once = self._log_noise(target), replace(options, run=None)
@@ -477,8 +471,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
         name = "rbf" if self._is_auto else self._bound_kernel()
         right = look_right(Xs, ys, settings(name), once)
-        kept = tuple(key for key, is_right in zip(keys, right, strict=True) if is_right)
-        first, intercept = self._averaged(Xs[right], ys[right], None, kept, target, once)
+        first, intercept = self._averaged(Xs[right], ys[right], None, target, once)
         best = first.fits[0]
         rows = monitored_rows(options, len(ys))
         fitted, laws = fit_contaminated(
@@ -527,7 +520,6 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Xs: Array,
         ys: Array,
         noise: NoiseOfRows | None,
-        keys: tuple[bytes, ...],
         target: TargetScale,
         options: RunOptions,
     ) -> tuple[AveragedGP, float]:
@@ -560,9 +552,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             return fit_regression(Xs, ys, own, options, names, maximum)
 
         inputs = {"labels": names, "sources": self._sources}
-        kernels = KernelTask(
-            model_of, score, fit, ys, keys, Xs.shape[1], is_classes=False, **inputs
-        )
+        kernels = KernelTask(model_of, score, fit, ys, Xs.shape[1], is_classes=False, **inputs)
         return self._fit_kernels(kernels, options), intercept
 
     def _to_parts(self) -> ModelParts:

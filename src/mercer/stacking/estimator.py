@@ -237,7 +237,7 @@ class _Stack(KernelEstimator):
         if known is not None:
             members = {name: members[name] for name in known.names}
         inputs = self.feature_labels_, self._sources
-        task = MemberTask(X, y, codes, pairs, *inputs, keys, self._table_of_rows, groups)
+        task = MemberTask(X, y, codes, pairs, *inputs, self._table_of_rows, groups)
         learned = self._learn(task, members, known, options)
         kept, more = self._kept(learned)
         if known is not None:

@@ -366,7 +366,6 @@ class MemberTask:
     pairs: tuple[tuple[Rows, Rows], ...]
     names: tuple[str, ...]  # of the inputs
     sources: tuple[str, ...]  # the columns of the table that these come from
-    keys: tuple[bytes, ...]  # what fits to some of the rows know each by
     table: tuple[Frame, Encoder] | None = None
     groups: Rows | None = None  # what rows of the same one share is no news: members may ask
 
@@ -378,9 +377,8 @@ class MemberTask:
             encoder = self.table[1].again(mine)
             X, X_others = (encoder.transform(each).X for each in (mine, self.table[0].take(others)))
             names = encoder.feature_names, encoder.sources
-        keys = tuple(self.keys[row] for row in rows)
         groups = None if self.groups is None else self.groups[rows]
-        own = MemberTask(X, self.y[rows], self.codes[rows], (), *names, keys, groups=groups)
+        own = MemberTask(X, self.y[rows], self.codes[rows], (), *names, groups=groups)
         return own, X_others
 
     def learn(self, name: str, model: Any, nearby: Any, seconds: float | None) -> Learned:
@@ -426,8 +424,6 @@ class MemberTask:
         if isinstance(copy, KernelEstimator):
             copy._nearby = nearby
             copy._names_of_columns, copy._sources_of_columns = self.names, self.sources
-            rows = zip(self.X, self.keys, strict=True)
-            copy._keys_of_rows = {row.tobytes(): key for row, key in rows}
             if seconds is not None:
                 copy.set_params(max_seconds=seconds)
         return copy.fit(self.X, self.y, **fit_groups(copy, self.groups))

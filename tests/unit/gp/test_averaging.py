@@ -67,9 +67,9 @@ def task_of(model: Any, X: Any, y: Any, monkeypatch: pytest.MonkeyPatch) -> Kern
     """Return what a fit of that model compares kernels by."""
     seen: list[KernelTask] = []
 
-    def spy(task: KernelTask, *given: Any) -> Any:
+    def spy(task: KernelTask, *given: Any, **how: Any) -> Any:
         seen.append(task)
-        return fit_kernels(task, *given)
+        return fit_kernels(task, *given, **how)
 
     monkeypatch.setattr("mercer.gp.base.fit_kernels", spy)
     model.fit(X, y)
@@ -108,7 +108,7 @@ def test_a_kernel_that_is_never_the_best_alone_is_taken_for_where_it_is_right() 
 @pytest.mark.parametrize(("n", "n_folds"), [(2, 8), (7, 20), (100, 15), (300, 5), (1000, 2)])
 def test_folds_hold_out_fifths_until_rows_are_enough(n: int, n_folds: int) -> None:
     y = np.sort(np.random.default_rng(0).integers(0, 3, n)).astype(float)
-    task = KernelTask(*[lambda *_: None] * 3, y, (), 2, is_classes=True)  # type: ignore[arg-type,list-item]
+    task = KernelTask(*[lambda *_: None] * 3, y, 2, is_classes=True)  # type: ignore[arg-type,list-item]
     folds = task.folds(np.arange(n), 0)
     assert len(folds) == n_folds
     held_out = np.bincount(np.concatenate([out for _, out in folds]), minlength=n)
@@ -549,38 +549,24 @@ def test_importance_sampling_gives_each_kernel_draws_by_its_weight(tmp_path: Pat
     assert any("run" in note and "resumed" in note for note in model.notes_)
 
 
-@pytest.mark.usefixtures("several")
 @pytest.mark.parametrize("kind", ["two", "numbers"])
-def test_folds_choose_kernels_by_the_scores_of_their_own_rows(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folds_compare_kernels_by_their_own_rows_alone(kind: str) -> None:
+    """Else rows that are held out have chosen them, and folds flatter."""
     X, y = smooth(60, 2)
     target = y > 0 if kind == "two" else y
     of_kind = GPClassifier if kind == "two" else GPRegressor
     settings: dict[str, Any] = {"random_state": 0, "n_draws": 60, "n_chains": 1}
     whole = of_kind(**settings).fit(X, target)
-    left = whole._left
-    assert set(left.draws) == set(whole.kernel_weights_)
-    assert left.keys[0] in {row.tobytes() for row in X}
-    names, weights = left.chosen([row.tobytes() for row in X])
-    assert dict(zip(names, weights, strict=True)) == whole.kernel_weights_
+    assert set(whole._left.draws) == set(whole.kernel_weights_)
     kept = np.arange(60) % 5 != 0
-    own = np.array([key in {row.tobytes() for row in X[kept]} for key in left.keys])
-    part = [replace(each, scores=each.scores[own]) for each in left.candidates]
-    expected, shares = choose_kernels(part, int(kept.sum()))
-    copy = of_kind(**settings)
-    copy._nearby = left
-    monkeypatch.setattr("mercer.gp.base.fit_kernels", None)  # nothing is compared again
-    copy.fit(X[kept], target[kept])
-    wanted = {each.name: w for each, w in zip(expected, shares, strict=True)}
-    assert copy.kernel_weights_ == wanted
-    assert copy.kernel_weights_ != whole.kernel_weights_
-    assert np.isfinite(copy.predict(X[~kept])).all()
-
-
-def test_rows_that_were_never_compared_are_compared() -> None:
-    X, y = two_shells(40, 2)
-    first = GPClassifier(n_draws=40, n_chains=1, random_state=0).fit(X, y)
-    copy = GPClassifier(n_draws=40, n_chains=1, random_state=0)
-    copy._nearby = first._left
-    assert any("stacked" in note for note in copy.fit(X + 1.0, y).notes_)
+    fold, anew = of_kind(**settings), of_kind(**settings)
+    fold._nearby = whole._left
+    fold.fit(X[kept], target[kept])
+    anew.fit(X[kept], target[kept])
+    assert fold.kernel_weights_ == anew.kernel_weights_
+    maxima = [
+        {each.kernel: each.fitted.draws.flat("log_density").max() for each in model._fits}
+        for model in (fold, anew)
+    ]
+    assert maxima[0] == pytest.approx(maxima[1], abs=2.0)
+    assert np.isfinite(fold.predict(X[~kept])).all()
