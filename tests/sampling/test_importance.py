@@ -18,6 +18,7 @@ from mercer.sampling import importance
 from mercer.sampling.checkpoint import RunIdentity, open_run
 from mercer.sampling.driver import RunOptions, SamplingStoppedError
 from mercer.sampling.importance import (
+    Difference,
     ImportanceSample,
     NearbyDraws,
     Rounds,
@@ -101,6 +102,48 @@ def test_rounds_end_when_enough_is_known(is_frozen: bool) -> None:
     assert np.all(np.abs(W @ sample.positions - 0.4227843350984671) < 5.0 * error)
     assert abs(sample.log_evidence) < 5.0 * sample.log_evidence_se
     np.testing.assert_array_equal(sample.recorded["square"], sample.positions**2)
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """`Skewed` less a third of the sum of its coordinates, which moves and widens it."""
+
+    def __call__(self, x: np.ndarray) -> tuple[float, Mapping[str, np.ndarray]]:
+        """Log density, and what `Skewed` records."""
+        log_density, recorded = Skewed()(x)
+        return log_density - x.sum() / 3.0, recorded
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_draws_correct_the_density_that_they_are_of(is_frozen: bool, tmp_path: Path) -> None:
+    """All weights are of the density with the difference, which is asked for once."""
+    asked = list[np.ndarray]()
+
+    def correct(few: np.ndarray) -> Difference:
+        asked.append(few)
+        return lambda x, value, recorded: recorded["square"][0] * 0.0 + x.sum() / 3.0
+
+    rounds = Rounds(300.0, is_frozen, 100, lambda recorded, W: 360.0, 2400)
+    sample, again = (  # the second from the checkpoint, which holds the density as it was
+        importance_sample(Tilted(), START, rounds, folder_of(tmp_path), correct=correct)
+        for _ in range(2)
+    )
+    assert [len(few) for few in asked] == [40, 40]
+    W = np.exp(sample.log_weights - logsumexp(sample.log_weights))
+    error = np.sqrt(np.square(W) @ np.square(sample.positions - W @ sample.positions))
+    # z < 5: false alarms 6e-7 each.
+    assert np.all(np.abs(W @ sample.positions - 0.4227843350984671) < 5.0 * error)
+    assert abs(sample.log_evidence) < 5.0 * sample.log_evidence_se < 0.5
+    values = [Skewed()(x)[0] for x in sample.positions]
+    np.testing.assert_allclose(sample.log_density, values, atol=1e-12)
+    assert again.is_resumed
+    np.testing.assert_array_equal(again.log_weights, sample.log_weights)
+
+
+def test_without_a_difference_all_stays_as_it_was() -> None:
+    rounds = Rounds(300.0, False, 100, lambda recorded, W: 360.0, 1200)
+    same = importance_sample(Skewed(), START, rounds, OPTIONS, correct=lambda few: None)
+    np.testing.assert_array_equal(same.log_weights, run().log_weights)
 
 
 @dataclass(frozen=True)

@@ -583,11 +583,15 @@ class CalibratedValues:
     def __call__(self, theta: Array) -> tuple[float, Mapping[str, Array]]:
         """Return the log density, and the latent values and dual coefficients of a draw."""
         log_density, recorded = self.values(theta)
-        if np.isfinite(log_density):
-            a = recorded["dual_coef"]
-            two = _log_determinants(self.values.model, theta, log_density, a).clip(*self.limits)
-            log_density += self.constant + float(self.slopes @ two)
-        return log_density, recorded
+        return log_density + self.difference(theta, log_density, recorded), recorded
+
+    def difference(self, theta: Array, log_density: float, recorded: Mapping[str, Array]) -> float:
+        """Return what is added to Laplace's log density, where that is finite."""
+        if not np.isfinite(log_density):
+            return 0.0
+        a = recorded["dual_coef"]
+        two = _log_determinants(self.values.model, theta, log_density, a).clip(*self.limits)
+        return self.constant + float(self.slopes @ two)
 
 
 def calibrated(

@@ -49,6 +49,7 @@ from mercer.sampling.hmc import (
     unit_mass,
 )
 from mercer.sampling.importance import (
+    Difference,
     ImportanceSample,
     NearbyDraws,
     Rounds,
@@ -300,6 +301,7 @@ _MOST_CELLS_OF_CHAINS = 100_000
 _FEW_ROWS = 150  # evaluations cost hardly anything
 _ROUND = 100  # evaluations, and at least four a parameter
 _MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
+_MOST_CORRECTED = 64  # parameters: draws of more say little of those of the corrected density
 # Evaluations where there are more parameters than this: chains take as long as several times as
 # many, and do not mix better. Of all together so many numbers are kept at most.
 _MANY_PARAMETERS, _MOST_EVALUATIONS, _MOST_NUMBERS = 30, 20_000, 100_000_000
@@ -346,10 +348,56 @@ class _Fit:
         The first proposal is that of `_first`, of draws ``nearby`` if there is one maximum, and it
         is among them.
         """
-        n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
+        n_parameters = len(maximum.point.position)
         if n_parameters > MOST_PARAMETERS:
             return self._of_many(maximum)
-        model, options, fewest, most = self.model, self.options, self._fewest, self._most
+        model, options = self.model, self.options
+        orders = orders_of_alike(model.kernel, model.X.shape[1], n_parameters)
+        maxima = _Maxima(model, orders, options, [maximum])
+        others = maxima.others()
+        proposal = self._first(maximum, None if others else nearby)
+        values: Evaluate = model.values(maximum.point, maximum.slopes, self.recorder.rows)
+        said: tuple[str, ...] = ()
+        if maximum.covariance is not None:
+            rng = stream(options.entropy, "importance", _CALIBRATING)
+            values, said = self._calibrated(values, proposal.draw(rng, _N_CALIBRATING))
+        is_open = isinstance(values, LaplaceValues) and len(said) > 0
+
+        def correct(few: Array) -> Difference | None:
+            # The proposal's positions may be too far apart for one function: draws are not.
+            nonlocal values, said
+            values, said = self._calibrated(values, few)
+            return values.difference if isinstance(values, CalibratedValues) else None
+
+        found = importance_sample(
+            values,
+            proposal,
+            self._rounds(maximum),
+            options,
+            wide_proposal(model.prior.mean, model.prior.std),
+            orders,
+            others,
+            maxima.climb,
+            correct if is_open and n_parameters <= _MOST_CORRECTED else None,
+        )
+        maximum = replace(maximum, notes=(*maximum.notes, *said))
+        if found is None or not (found.is_trusted or found.is_late):
+            return self.instead(maximum, found)
+        notes = [*maximum.notes]
+        if found.is_resumed and options.run is not None:
+            notes.append(f"resumed from {options.run.path}")
+        if found.is_late:
+            worth = f"{len(found.log_weights)} evaluations, worth {found.ess:.0f} draws"
+            notes.append(f"stopped by max_seconds: {worth}")
+        error = values.error if isinstance(values, CalibratedValues) else 0.0
+        evidence = found.log_evidence + model.prior.log_constant  # which a log density lacks
+        known = evidence, math.hypot(found.log_evidence_se, error)
+        return self._weighted(found, tuple(notes), known)
+
+    def _rounds(self, maximum: Maximum) -> Rounds:
+        """Say how many evaluations are made, by the number of parameters and of rows."""
+        n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
+        model, fewest, most = self.model, self._fewest, self._most
         size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
         is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
         is_frozen = n_parameters <= _FEW_PARAMETERS and not is_plain
@@ -365,37 +413,7 @@ class _Fit:
             enough = _MOST if n_rows <= _FEW_ROWS else _FEWEST
             return float(min(max((self.share * spread / _ACCURACY) ** 2, fewest), enough, most))
 
-        orders = orders_of_alike(model.kernel, model.X.shape[1], n_parameters)
-        maxima = _Maxima(model, orders, options, [maximum])
-        others = maxima.others()
-        proposal = self._first(maximum, None if others else nearby)
-        values: Evaluate = model.values(maximum.point, maximum.slopes, self.recorder.rows)
-        if maximum.covariance is not None:
-            rng = stream(options.entropy, "importance", _CALIBRATING)
-            values, said = self._calibrated(values, proposal.draw(rng, _N_CALIBRATING))
-            maximum = replace(maximum, notes=(*maximum.notes, *said))
-        found = importance_sample(
-            values,
-            proposal,
-            Rounds(learned, is_frozen, size, wanted, limit),
-            options,
-            wide_proposal(model.prior.mean, model.prior.std),
-            orders,
-            others,
-            maxima.climb,
-        )
-        if found is None or not (found.is_trusted or found.is_late):
-            return self.instead(maximum, found)
-        notes = [*maximum.notes]
-        if found.is_resumed and options.run is not None:
-            notes.append(f"resumed from {options.run.path}")
-        if found.is_late:
-            worth = f"{len(found.log_weights)} evaluations, worth {found.ess:.0f} draws"
-            notes.append(f"stopped by max_seconds: {worth}")
-        error = values.error if isinstance(values, CalibratedValues) else 0.0
-        evidence = found.log_evidence + model.prior.log_constant  # which a log density lacks
-        known = evidence, math.hypot(found.log_evidence_se, error)
-        return self._weighted(found, tuple(notes), known)
+        return Rounds(learned, is_frozen, size, wanted, limit)
 
     def _first(self, maximum: Maximum, nearby: NearbyDraws | None) -> SplitT:
         """The t around the maximum; as wide as draws ``nearby``, and where they are, if it is, too.

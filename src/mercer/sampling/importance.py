@@ -82,6 +82,8 @@ from mercer.sampling.signals import StopRequestedError, StopSignals, check_stop,
 Array = NDArray[np.float64]
 Evaluated = tuple[float, Mapping[str, Array]]  # log density, and what a draw records
 Target = Callable[[Array], Evaluated]
+Difference = Callable[[Array, float, Mapping[str, Array]], float]  # of where, and what was there
+Correct = Callable[[Array], Difference | None]
 Climb = Callable[[Array], "SplitT | None"]
 Orders = NDArray[np.int64] | tuple[slice]  # (g, p): of parameters, g of them
 _AS_IS = (slice(None),)
@@ -429,6 +431,7 @@ _FEWEST = 0.25  # of the wanted effective draws
 # After so many rounds, fewer effective draws than this in the last three will not become enough;
 # in one alone they may: a draw in a place that no proposal knew outweighs all others at first.
 _HOPELESS_ROUNDS, _HOPELESS_SIZE, _HOPELESS_LAST = 16, 10.0, 3
+_CORRECTING = 40  # draws, and what positions are worth by then
 _CLIMB_ROUNDS = 3  # so many rounds of that few call for a climb
 # Of a part of a mixture: its share, and effective draws for each parameter that it is fitted to.
 _LEAST_SHARE, _OWNED = 0.1, 2.0
@@ -510,6 +513,7 @@ def importance_sample(
     orders: Orders = _AS_IS,
     others: Sequence[SplitT] = (),
     climb: Climb | None = None,
+    correct: Correct | None = None,
 ) -> ImportanceSample | None:
     """Draw weighted positions of a target; None if it has no mass where they fall.
 
@@ -531,6 +535,8 @@ def importance_sample(
     climb : callable, optional
         With ``wide``, from a position to a proposal around the maximum above it; None where that
         was known.
+    correct : callable, optional
+        From some draws of the target to what is to be added to its log density; None: nothing.
 
     Raises
     ------
@@ -539,7 +545,7 @@ def importance_sample(
     """
     name = f"importance-{options.first_chain}" if options.first_chain else "importance"
     file = None if options.run is None else options.run.file(name)
-    work = _Evaluations(target, options, file)
+    work = _Evaluations(target, options, file, correct)
 
     mixture = _Mixture([start, *others], wide, _SHARES[rounds.is_frozen], orders, climb)
     proposals, counts, sizes = [mixture.proposal], list[int](), list[float]()
@@ -548,9 +554,9 @@ def importance_sample(
         rng = stream(options.entropy, "importance", len(counts))
         n_done = work.extend(proposals[-1].draw(rng, n_next))
         counts += [n_done] if n_done else []
-        log_density, positions = work.log_density, work.positions
         known += map(_Known, proposals[len(known) : len(counts)])
-        log_weights = weigh(log_density, positions, known, counts)
+        log_weights = work.weigh(known, counts, rng)
+        log_density, positions = work.log_density, work.positions
         if not np.isfinite(log_weights).any():
             return None
         n_left = rounds.most - len(positions)
@@ -613,7 +619,7 @@ def reweigh(
     kept, own = thinned(rng, nearby.log_weights, most)
     order = rng.permutation(len(kept))
     kept, own = kept[order], own[order]
-    work, n_done, log_weights = _Evaluations(target, options, None), 0, np.empty(0)
+    work, n_done, log_weights = _Evaluations(target, options, None, None), 0, np.empty(0)
     for fifth in range(1, 6):
         end = fifth * len(kept) // 5
         n_done += work.extend(nearby.positions[kept[n_done:end]])
@@ -635,12 +641,16 @@ _LEAST_WORTH = 0.25  # of evaluations
 class _Evaluations:
     """All evaluations so far: in order, those of an earlier run first."""
 
-    def __init__(self, target: Target, options: RunOptions, file: ChainFile | None) -> None:
-        self._target, self._options, self._file = target, options, file
+    def __init__(
+        self, target: Target, options: RunOptions, file: ChainFile | None, correct: Correct | None
+    ) -> None:
+        self._target, self._options, self._file, self._correct = target, options, file, correct
         self._known: list[Evaluated] = []
         self._known_positions = np.empty((0, 0))
         self._positions: list[Array] = []
         self._evaluated: list[Evaluated] = []
+        self._difference: Difference | None = None
+        self._differences: list[float] = []
         self._seconds: float | None = None  # of an evaluation in this process
         self.is_late = False
         saved = None if file is None else file.load()
@@ -656,8 +666,24 @@ class _Evaluations:
 
     @property
     def log_density(self) -> Array:
-        """Log density at each, shape (N,)."""
-        return np.array([log_density for log_density, _ in self._evaluated])
+        """Log density at each, shape (N,), with the difference where there is one."""
+        values = np.array([log_density for log_density, _ in self._evaluated])
+        if self._difference is None:
+            return values
+        n_known = len(self._differences)
+        rest = zip(self._positions[n_known:], self._evaluated[n_known:], strict=True)
+        self._differences += [self._difference(position, *each) for position, each in rest]
+        return np.asarray(values + self._differences)
+
+    def weigh(self, known: list[_Known], counts: list[int], rng: np.random.Generator) -> Array:
+        """Log weights, (N,); once they are worth some draws, these correct the density."""
+        log_weights = weigh(self.log_density, self.positions, known, counts)
+        is_none = self._correct is None or not np.isfinite(log_weights).any()
+        if self._correct is None or is_none or effective_sample_size(log_weights) < _CORRECTING:
+            return log_weights
+        few = self.positions[thinned(rng, log_weights, _CORRECTING)[0]]
+        self._difference, self._correct = self._correct(few), None
+        return self.weigh(known, counts, rng)
 
     @property
     def recorded(self) -> dict[str, Array]:
@@ -736,7 +762,8 @@ class _Evaluations:
     def _save(self) -> None:
         if self._file is None or len(self._evaluated) <= len(self._known):
             return
-        arrays = {"positions": self.positions, "log_density": self.log_density}
+        values = np.array([log_density for log_density, _ in self._evaluated])
+        arrays = {"positions": self.positions, "log_density": values}
         arrays |= {f"draws/{name}": values for name, values in self.recorded.items()}
         self._file.save({"n_done": len(self._evaluated)}, arrays)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.datasets import make_classification
 
 from mercer import GPClassifier
 from mercer.gp import exact
@@ -16,6 +17,7 @@ from mercer.gp.hyperparameters import find_maximum, kernel_prior
 from mercer.gp.importance import EvidenceEstimator, match_moments, matched_evidence
 from mercer.gp.laplace import HyperparameterPosterior, LaplaceValues, fit_laplace
 from mercer.kernels.stationary import SquaredExponentialARD
+from mercer.sampling.importance import thinned
 from support.exact_cases import gram, trapezoid_moments
 from support.gp_cases import problem
 
@@ -271,4 +273,44 @@ def test_a_fit_says_that_its_evidence_is_not_corrected(monkeypatch: pytest.Monke
     assert not any("uncorrected" in note for note in GPClassifier(**arguments).fit(X, y).notes_)
     monkeypatch.setattr(propagation, "_MOMENTS_SETTLED", 0.0)
     notes = GPClassifier(**arguments).fit(X, y).notes_
-    assert sum("expectation propagation settled at 0 of the 2" in note for note in notes) == 1
+    assert sum("expectation propagation settled at 0 of the" in note for note in notes) == 1
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_draws_correct_the_evidence_where_positions_around_the_maximum_do_not(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In 20 dimensions these lie too far apart for one function of the two numbers."""
+    X, y = make_classification(
+        150, 20, n_informative=8, n_redundant=0, n_clusters_per_class=3, class_sep=2.0,
+        random_state=0,
+    )  # fmt: skip
+    seen: list[Any] = []
+
+    def spy(values: LaplaceValues, *given: Any) -> Any:
+        found = calibrated(values, *given)
+        seen.append((values, found[1]))
+        return found
+
+    monkeypatch.setattr("mercer.gp.fitting.calibrated", spy)
+    fitted = GPClassifier(kernel="rbf", random_state=seed).fit(X, y)
+    (values, said), (_, final) = seen
+    assert "uncorrected" in said[0]
+    assert final == ()
+    assert not any("uncorrected" in note for note in fitted.notes_)
+    errors = []
+    for theta, log_density in zip(*_some(fitted._left, 25), strict=True):
+        laplace, recorded = values(theta)
+        a, own = recorded["dual_coef"], values.model
+        K = own.kernel.gram(theta, own.X)
+        evidence = matched_evidence(K, own.Y, own.totals, a, (own.Y - a) * (1.0 - own.Y + a))
+        truth = evidence + own.prior.log_density(theta)
+        errors.append((laplace - truth, log_density - truth))
+    laplace, left = np.array(errors).T
+    assert left.std() < laplace.std() / 2.0
+    assert abs(left.mean()) < 0.5 < abs(laplace.mean())
+
+
+def _some(left: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    kept = thinned(np.random.default_rng(0), left.log_weights, n)[0]
+    return left.positions[kept], left.log_density[kept]
