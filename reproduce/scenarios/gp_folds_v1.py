@@ -1,7 +1,7 @@
 """Folds that weigh the draws of the model on all rows, beside folds that are fitted anew.
 
 ``mercer fit`` scores a Gaussian process by ten folds that start from what the fit to all rows has
-left. Here each of the same folds is also fitted without that, kernels compared anew: held-out log
+left; kernels are compared on a fold's own rows. Here each is also fitted without that: held-out log
 scores (nats, lower is better) of both, their difference by row with its standard error over rows,
 and CPU seconds of the ten fits and predictions. The tables of ``gp-kernels-v2``, of at most 300
 rows. One BLAS thread; loops are compiled before the clock starts. Needs ``MERCER_DATA``.

@@ -364,8 +364,8 @@ def fit_kernels(
         compared = compare_kernels(task, rows if few is None else few, options.entropy, deadline)
         candidates = compared
         if few is not None:
-            most = _worth_all(compared, len(few))
-            candidates = _compare_again(task, most, options.entropy, deadline)
+            chosen, _ = choose_kernels(compared, len(few))
+            candidates = _compare_again(task, compared, chosen, options.entropy, deadline)
         chosen, weights = choose_kernels(candidates, len(rows))
         if not chosen:
             raise NumericalError(NO_EVIDENCE)
@@ -405,28 +405,22 @@ def few_rows(n: int, *, is_classes: bool) -> int | None:
     return few if 3 * n > 4 * few else None
 
 
-def _worth_all(compared: tuple[Candidate, ...], n_rows: int) -> tuple[Candidate, ...]:
-    """Return the kernels that few rows choose, and the best with weights for inputs.
-
-    More rows may tell inputs apart.
-    """
-    chosen, _ = choose_kernels(compared, n_rows)
-    weighted = [each for each in compared if has_input_weights(each.terms)]
-    if weighted and not any(has_input_weights(each.terms) for each in chosen):
-        return (*chosen, max(weighted, key=lambda each: rank(each.scores)))
-    return chosen
-
-
 def _compare_again(
     task: KernelTask,
-    some: Sequence[Candidate],
+    compared: tuple[Candidate, ...],
+    chosen: tuple[Candidate, ...],
     entropy: int,
     deadline: float | None,
 ) -> tuple[Candidate, ...]:
-    """Search on all rows, from the maxima on others, for some kernels, and score them."""
+    """Search on all rows, from the maxima on a few, for the kernels ``chosen`` by these."""
+    again_of = list(chosen)
+    weighted = [each for each in compared if has_input_weights(each.terms)]
+    if weighted and not any(has_input_weights(each.terms) for each in chosen):
+        # The best of them: more rows may tell inputs apart.
+        again_of.append(max(weighted, key=lambda each: rank(each.scores)))
     rows = np.arange(len(task.y))
     folds, again = task.folds(rows, entropy), list[Candidate]()
-    for each in some:
+    for each in again_of:
         if again and is_late(deadline):
             break
         start = (each.maximum.point.position,)

@@ -247,8 +247,8 @@ def fit_posterior(
     is_many = len(model.prior.mean) > MOST_PARAMETERS
     if nearby is not None and nearby.positions.shape[1:] != model.prior.mean.shape:
         nearby = None  # of other columns
-    if nearby is not None and maximum is not None and not fit.is_among(nearby, maximum):
-        nearby = None
+    if maximum is not None:
+        nearby = fit.around(maximum, nearby)
     if is_importance and nearby is not None:
         fitted = fit.by_nearby(nearby)
         if fitted is not None:
@@ -261,6 +261,7 @@ def fit_posterior(
             maximum = find_maximum(
                 model, with_covariance=is_curved, deadline=deadline, starts=starts, most=most
             )
+            nearby = fit.around(maximum, nearby)
     elif maximum.covariance is None and is_importance and not is_many:
         maximum = fit.curved(maximum)
     if is_map:
@@ -345,8 +346,7 @@ class _Fit:
     def by_importance(self, maximum: Maximum, nearby: NearbyDraws | None = None) -> FittedGP:
         """Draw by adaptive importance sampling; by chains where its weights say that it failed.
 
-        The first proposal is that of `_first`, of draws ``nearby`` if there is one maximum, and it
-        is among them.
+        The first proposal is that of `_first`, of draws ``nearby`` if there is one maximum.
         """
         n_parameters = len(maximum.point.position)
         if n_parameters > MOST_PARAMETERS:
@@ -423,7 +423,7 @@ class _Fit:
         position, width = maximum.point.position, maximum.covariance
         width = np.diag(self.model.prior.std**2) if width is None else width
         proposal = first_proposal(position, width)
-        if nearby is None or not self.is_among(nearby, maximum):
+        if nearby is None:
             return proposal
         return fit_proposal(proposal, nearby.positions, nearby.log_weights)
 
@@ -468,15 +468,18 @@ class _Fit:
             deadline = self.options.deadline_before_chains(SEARCHING)
             return with_curvature(self.model, maximum, deadline)
 
-    def is_among(self, nearby: NearbyDraws, maximum: Maximum) -> bool:
-        """Whether a maximum is where draws ``nearby`` are, and as high as the best of them."""
+    def around(self, maximum: Maximum, nearby: NearbyDraws | None) -> NearbyDraws | None:
+        """Return draws nearby if a maximum is among them and no higher than they are; else None."""
+        if nearby is None:
+            return None
         W = np.exp(nearby.log_weights - logsumexp(nearby.log_weights))
         mean, p = W @ nearby.positions, nearby.positions.shape[1]
         root = np.sqrt(W)[:, np.newaxis] * (nearby.positions - mean)
         shift = maximum.point.position - mean
         distance = shift @ np.linalg.lstsq(root.T @ root, shift)[0]
         best = self.model.evaluate(nearby.best).log_density
-        return bool(distance < _NEAR * p and maximum.point.log_density - best < _ABOVE * p)
+        is_high = maximum.point.log_density - best < _ABOVE * p
+        return nearby if distance < _NEAR * p and is_high else None
 
     def by_nearby(self, nearby: NearbyDraws) -> FittedGP | None:
         """Weigh draws of the posterior on nearly the same rows; None if they are worth too little.

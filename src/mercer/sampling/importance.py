@@ -634,8 +634,7 @@ def reweigh(
     return work.result(log_weights, (math.nan, math.nan), is_trusted=trusted)
 
 
-_NEARBY = 2**31 - 1  # of the streams for importance sampling: no round has this number
-_LEAST_WORTH = 0.25  # of evaluations
+_NEARBY, _LEAST_WORTH = 2**31 - 1, 0.25  # a stream's number that no round has; of evaluations
 
 
 class _Evaluations:
@@ -649,6 +648,7 @@ class _Evaluations:
         self._known_positions = np.empty((0, 0))
         self._positions: list[Array] = []
         self._evaluated: list[Evaluated] = []
+        self._values: list[float] = []  # log densities as they were evaluated
         self._difference: Difference | None = None
         self._differences: list[float] = []
         self._seconds: float | None = None  # of an evaluation in this process
@@ -667,7 +667,7 @@ class _Evaluations:
     @property
     def log_density(self) -> Array:
         """Log density at each, shape (N,), with the difference where there is one."""
-        values = np.array([log_density for log_density, _ in self._evaluated])
+        values = np.array(self._values)
         if self._difference is None:
             return values
         n_known = len(self._differences)
@@ -678,8 +678,9 @@ class _Evaluations:
     def weigh(self, known: list[_Known], counts: list[int], rng: np.random.Generator) -> Array:
         """Log weights, (N,); once they are worth some draws, these correct the density."""
         log_weights = weigh(self.log_density, self.positions, known, counts)
-        is_none = self._correct is None or not np.isfinite(log_weights).any()
-        if self._correct is None or is_none or effective_sample_size(log_weights) < _CORRECTING:
+        if self._correct is None or not np.isfinite(log_weights).any():
+            return log_weights
+        if effective_sample_size(log_weights) < _CORRECTING:
             return log_weights
         few = self.positions[thinned(rng, log_weights, _CORRECTING)[0]]
         self._difference, self._correct = self._correct(few), None
@@ -758,12 +759,12 @@ class _Evaluations:
     def _keep(self, positions: Array, evaluated: list[Evaluated]) -> None:
         self._positions += list(positions)
         self._evaluated += evaluated
+        self._values += [log_density for log_density, _ in evaluated]
 
     def _save(self) -> None:
         if self._file is None or len(self._evaluated) <= len(self._known):
             return
-        values = np.array([log_density for log_density, _ in self._evaluated])
-        arrays = {"positions": self.positions, "log_density": values}
+        arrays = {"positions": self.positions, "log_density": np.array(self._values)}
         arrays |= {f"draws/{name}": values for name, values in self.recorded.items()}
         self._file.save({"n_done": len(self._evaluated)}, arrays)
 
@@ -777,9 +778,8 @@ class _Evaluations:
             for name, values in arrays.items()
             if name.startswith("draws/")
         }
-        if any(
-            len(each) != len(log_density) for each in (self._known_positions, *recorded.values())
-        ):
+        lengths = {len(each) for each in (self._known_positions, *recorded.values())}
+        if lengths != {len(log_density)}:
             raise ModelFileError("inconsistent checkpoint: evaluations of different number")
         self._known = [
             (float(value), {name: np.asarray(each[i]) for name, each in recorded.items()})

@@ -236,6 +236,23 @@ def test_a_mixture_of_kernels_is_saved_with_the_names_of_its_inputs(tmp_path: Pa
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
 
 
+@pytest.mark.slow
+def test_a_comparison_serves_tables_with_other_levels() -> None:
+    """A fold may lack a city; what it is left with is of the whole table."""
+    frame, y = table(90)
+    whole = GPRegressor(kernel="auto", n_draws=20, n_chains=1, random_state=0).fit(frame, y)
+    kept = (frame["city"] != "Bonn").to_numpy()
+    part = GPRegressor(kernel="auto", n_draws=20, n_chains=1, random_state=0)
+    part._nearby = whole._left
+    part.fit(frame[kept], y[kept])
+    assert len(part.feature_labels_) == len(whole.feature_labels_) - 1
+    assert part.feature_labels_[1] == "city=Kiel"
+    assert part.predict(frame[kept]).shape == y[kept].shape
+    known = whole._left.of_inputs(part.feature_labels_, part._sources)
+    assert len(known) == len(whole._left.draws)
+    assert any("categorical[1:5]" in name for name in known)
+
+
 def test_draws_of_kernels_serve_tables_with_other_levels() -> None:
     """A fold may lack a city: draws are known by the kernels of its own inputs."""
     cities = [f"city={each}" for each in SHIFTS]
