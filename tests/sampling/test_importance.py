@@ -20,14 +20,12 @@ from mercer.sampling.driver import RunOptions, SamplingStoppedError
 from mercer.sampling.importance import (
     Difference,
     ImportanceSample,
-    NearbyDraws,
     Rounds,
     SplitT,
     first_proposal,
     fit_proposal,
     importance_sample,
     pareto_shape,
-    reweigh,
     thinned,
 )
 
@@ -244,51 +242,6 @@ class Normal:
 
     def __call__(self, x: np.ndarray) -> tuple[float, Mapping[str, np.ndarray]]:
         return -0.5 * float(np.square((x - self.mean) / self.std).sum()), {"square": x * x}
-
-
-def nearby(std: float = 1.0, n: int = 4000) -> NearbyDraws:
-    """Draws of N(0, std^2) in two coordinates, half of them with twice the weight."""
-    x = std * np.random.default_rng(8).standard_normal((n, 2))
-    weights = np.repeat([1.0, 2.0], n // 2) / (1.5 * n)
-    log_density = np.array([Normal(0.0, std)(each)[0] for each in x])
-    return NearbyDraws(x, log_density, np.log(weights))
-
-
-def test_draws_of_a_density_nearby_become_those_of_the_target() -> None:
-    """Means within 5 standard errors: false alarms 6e-7 each. The mutant keeps the old weights."""
-    sample = reweigh(Normal(0.4, 0.7), nearby(), 1000, np.inf, OPTIONS)
-    assert sample is not None
-    assert len(sample.log_weights) == 1000
-    assert 400 < sample.ess < 900
-    W = np.exp(sample.log_weights)
-    assert W.sum() == pytest.approx(1.0)
-    for values, mean in ((sample.positions, 0.4), (sample.recorded["square"], 0.7**2 + 0.16)):
-        error = np.sqrt(np.square(W) @ np.square(values - mean))
-        assert np.all(np.abs(W @ values - mean) < 5.0 * error)
-        assert np.all(np.abs(values.mean(axis=0) - mean) > 5.0 * error)
-
-
-def test_draws_from_too_far_away_are_left_after_a_fifth_of_them() -> None:
-    sample = reweigh(Normal(4.0, 0.3), nearby(), 500, 50.0, OPTIONS)
-    assert sample is not None
-    assert len(sample.log_weights) == 100
-    assert reweigh(Skewed(nowhere=True), nearby(), 500, 50.0, OPTIONS) is None
-
-
-@pytest.mark.parametrize(("enough", "n_evaluated"), [(80.0, 200), (300.0, 600)])
-def test_draws_nearby_are_weighed_until_they_are_worth_enough(
-    enough: float, n_evaluated: int
-) -> None:
-    """The first of those that more would be asked for: a prefix, with weights of its own."""
-    sample = reweigh(Normal(0.4, 0.7), nearby(), 1000, enough, OPTIONS)
-    whole = reweigh(Normal(0.4, 0.7), nearby(), 1000, np.inf, OPTIONS)
-    assert sample is not None
-    assert whole is not None
-    assert sample.ess >= enough
-    assert len(sample.log_weights) == n_evaluated
-    np.testing.assert_array_equal(sample.positions, whole.positions[:n_evaluated])
-    own = whole.log_weights[:n_evaluated]
-    np.testing.assert_allclose(sample.log_weights, own - np.logaddexp.reduce(own), atol=1e-12)
 
 
 def test_any_number_of_processes_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

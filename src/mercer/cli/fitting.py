@@ -644,10 +644,10 @@ def _describe_split(split: Split, estimator: Any, session: Session) -> None:
         n_chains, n_draws = estimator.n_chains, estimator.n_draws
         short = for_folds(estimator)
         fits = "each fold" if len(split.folds) > 1 else "the scored fit"
-        if estimator._leaves == "draws":
+        if params.get("inference") == "importance":
             words += (
-                f"; {fits} weighs up to {short.n_draws} draws of the saved model, which is fitted "
-                "to all rows, by its own training rows"
+                f"; {fits} keeps up to {short.n_draws} draws, the saved model, on all rows, "
+                f"{n_chains * n_draws}"
             )
         else:
             words += (

@@ -26,7 +26,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -34,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from mercer.errors import NumericalError, UsageError
+from mercer.errors import NumericalError
 from mercer.estimation.model_file import require
 from mercer.gp.candidates import (
     MOST_WEIGHTS,
@@ -59,14 +58,13 @@ from mercer.gp.hyperparameters import (
     with_curvature,
 )
 from mercer.kernels.columns import categories_of, in_names
-from mercer.kernels.names import as_kernel, kernel_named, name_of_kernel
+from mercer.kernels.names import kernel_named
 from mercer.numerics.cholesky import covariance_root, one_blas_thread
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws, representatives, stacking_weights
 from mercer.posterior.schema import check_arrays, draws_of
 from mercer.random import stream
 from mercer.sampling.driver import RunOptions
-from mercer.sampling.importance import NearbyDraws
 from mercer.sampling.signals import is_late, part_of_time
 
 Array = NDArray[np.float64]
@@ -134,34 +132,6 @@ class KernelTask:
 
 
 @dataclass(frozen=True)
-class DrawsOfKernels:
-    """What fits to nearly the same rows, those of folds, begin with: draws, by kernel.
-
-    ``labels`` and ``sources`` are the inputs that the kernels name.
-    """
-
-    draws: Mapping[str, NearbyDraws]
-    labels: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-
-    def of_inputs(
-        self, labels: tuple[str, ...], sources: tuple[str, ...]
-    ) -> Mapping[str, NearbyDraws]:
-        """Return them by the kernels of a table some of whose levels may be missing, or be more.
-
-        Kernels whose inputs are not all there are left out.
-        """
-        if (labels, sources) == (self.labels, self.sources):
-            return self.draws
-        found = {}
-        for kernel, draws in self.draws.items():
-            words = words_of(kernel, self.labels, self.sources)
-            with suppress(UsageError):
-                found[name_of_kernel(as_kernel(words, len(labels), labels, sources))] = draws
-        return found
-
-
-@dataclass(frozen=True)
 class KernelFit:
     """One kernel of a fitted model: its draws, and its weight in every prediction.
 
@@ -198,7 +168,6 @@ class AveragedGP:
 
     fits: tuple[KernelFit, ...]
     notes: tuple[str, ...]
-    left: DrawsOfKernels | None = None
 
     @property
     def diagnostics(self) -> Diagnostics:
@@ -350,14 +319,11 @@ def _is_behind(scores: Array, best: Array) -> bool:
 # From a comparison to a fit: the kernels that were chosen, their weights, what is said of it.
 
 
-def fit_kernels(
-    task: KernelTask, few: Rows | None, options: RunOptions, *, is_fold: bool = False
-) -> AveragedGP:
+def fit_kernels(task: KernelTask, few: Rows | None, options: RunOptions) -> AveragedGP:
     """Compare the kernels of the set, and fit those that the mixture takes.
 
-    ``few`` are those of many rows on which most kernels are ruled out; None: all. A fit of a fold
-    finds the curvature at a maximum where it has no draws nearby. A `NumericalError` if no kernel's
-    density and scores can be computed.
+    ``few`` are those of many rows on which most kernels are ruled out; None: all. A
+    `NumericalError` if no kernel's density and scores can be computed.
     """
     deadline, rows = options.deadline_before_chains(SEARCHING), np.arange(len(task.y))
     with one_blas_thread():
@@ -369,7 +335,7 @@ def fit_kernels(
         chosen, weights = choose_kernels(candidates, len(rows))
         if not chosen:
             raise NumericalError(NO_EVIDENCE)
-        curved = chosen if is_fold else [_curved(task, each, deadline) for each in chosen]
+        curved = [_curved(task, each, deadline) for each in chosen]
     fits = []
     for candidate, weight, own in zip(curved, weights, _shares(options, weights), strict=True):
         fitted = task.fit(candidate.name, own, candidate.maximum, float(weight))
@@ -386,9 +352,7 @@ def fit_kernels(
         notes.append(f"kernels were first compared on {len(few)} of the rows")
     if is_late(deadline):
         notes.append("max_seconds cut the comparison of kernels short")
-    draws = {f.kernel: f.fitted.nearby for f in fits if f.fitted.nearby is not None}
-    left = DrawsOfKernels(draws, task.labels, task.sources)
-    return AveragedGP(tuple(fits), (*notes, *_notes_of(fits)), left)
+    return AveragedGP(tuple(fits), (*notes, *_notes_of(fits)))
 
 
 def _shares(options: RunOptions, weights: Array) -> Iterator[RunOptions]:

@@ -28,7 +28,6 @@ from mercer.estimation.standardize import METHODS, TargetScale
 from mercer.gp.averaging import (
     AUTO,
     AveragedGP,
-    DrawsOfKernels,
     Few,
     KernelFit,
     KernelTask,
@@ -502,16 +501,8 @@ class GPEstimator(KernelEstimator):
         return (np.frombuffer(said.encode(), dtype=np.uint8),) if said else ()
 
     def _settings(self, kernel: str) -> GPSettings:
-        prior, nearby = plain_prior(self.prior), self._nearby
-        if isinstance(nearby, DrawsOfKernels):
-            draws = nearby.of_inputs(self.feature_labels_, self._sources)
-            # Else those of another kernel: alike parameters are as near, others will not be.
-            nearby = draws.get(kernel) or next(iter(draws.values()), None)
-        return GPSettings(self._inference(), prior, self.n_leapfrog, self.step_size, kernel, nearby)
-
-    @property
-    def _leaves(self) -> str:
-        return "draws" if self._inference() == "importance" else ""
+        prior = plain_prior(self.prior)
+        return GPSettings(self._inference(), prior, self.n_leapfrog, self.step_size, kernel)
 
     def _inference(self) -> str:
         """Return what is done: exact integration and fixed trajectories are for chains."""
@@ -521,24 +512,20 @@ class GPEstimator(KernelEstimator):
     def _at_maximum(self, kernel: str) -> GPSettings:
         """Return the settings of a fit to a fold, when kernels are compared."""
         own = self._settings(kernel)
-        return replace(own, inference="map", n_leapfrog=None, step_size=None, nearby=None)
+        return replace(own, inference="map", n_leapfrog=None, step_size=None)
 
     def _fit_kernels(self, task: KernelTask, options: RunOptions) -> AveragedGP:
         """Fit the kernel that was asked for, or those that the data choose."""
         if not self._is_auto:
             name = self._bound_kernel()
             fitted = task.fit(name, options, None, 1.0)
-            self._left = fitted.nearby
             fit = KernelFit(name, 1.0, None, fitted, words=task.words(name))
             return AveragedGP((fit,), fitted.notes)
         n, rows = few_rows(len(task.y), is_classes=task.is_classes), None
         if n is not None:
             rng = stream(options.entropy, "rows", 2)
             rows = stratified_rows(task.y, n, rng, is_classes=task.is_classes)
-        is_fold = isinstance(self._nearby, DrawsOfKernels)
-        averaged = fit_kernels(task, rows, options, is_fold=is_fold)
-        self._left = averaged.left if self._leaves else None
-        return averaged
+        return fit_kernels(task, rows, options)
 
     def _set_posterior(
         self,

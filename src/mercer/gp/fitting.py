@@ -9,14 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from mercer.errors import NumericalError
 from mercer.gp.exact import CalibratedValues, calibrated
 from mercer.gp.gaussian import NoiseOfRows, RegressionPosterior
 from mercer.gp.hyperparameters import (
-    MANY_INPUTS,
-    MOST_CLIMBS,
     NO_EVIDENCE,
     SEARCHING,
     FewValues,
@@ -51,13 +48,10 @@ from mercer.sampling.hmc import (
 from mercer.sampling.importance import (
     Difference,
     ImportanceSample,
-    NearbyDraws,
     Rounds,
     SplitT,
     first_proposal,
-    fit_proposal,
     importance_sample,
-    reweigh,
     tempered_positions,
     thinned,
     wide_proposal,
@@ -162,8 +156,7 @@ class GPSettings:
     """What is fitted and by which sampler; see `mercer.GPClassifier`.
 
     ``kernel`` is the expression that names it, ``share`` its weight in predictions: of as many
-    effective draws importance sampling makes. It begins by weighing ``nearby``, draws of the
-    posterior on nearly the same rows, where there are any.
+    effective draws importance sampling makes.
     """
 
     inference: str
@@ -171,7 +164,6 @@ class GPSettings:
     n_leapfrog: int | None
     step_size: float | None
     kernel: str = "rbf"
-    nearby: NearbyDraws | None = None
     share: float = 1.0
 
     def make_kernel(self) -> Kernel:
@@ -194,7 +186,6 @@ class FittedGP:
     diagnostics: Diagnostics
     notes: tuple[str, ...]
     evidence: tuple[float, float] | None = None
-    nearby: NearbyDraws | None = None  # for a fit to nearly the same rows
 
 
 def kernel_labels(
@@ -243,31 +234,18 @@ def fit_posterior(
         n_leapfrog, step_size = settings.n_leapfrog, settings.step_size
         sampler = paper_hmc(model, recorder, n_leapfrog=n_leapfrog, step_size=step_size)
         return _diagnosed(sample(sampler, options, labels=labels), recorder)
-    is_map, nearby = settings.inference == "map", settings.nearby
-    is_many = len(model.prior.mean) > MOST_PARAMETERS
-    if nearby is not None and nearby.positions.shape[1:] != model.prior.mean.shape:
-        nearby = None  # of other columns
-    if maximum is not None:
-        nearby = fit.around(maximum, nearby)
-    if is_importance and nearby is not None:
-        fitted = fit.by_nearby(nearby)
-        if fitted is not None:
-            return fitted
+    is_map, is_many = settings.inference == "map", len(model.prior.mean) > MOST_PARAMETERS
     if maximum is None:
         with one_blas_thread():
             deadline = options.deadline_before_chains(1.0 if is_map else SEARCHING)
             is_curved = not is_map and not is_many
-            starts, most = fit.starts_near(nearby)
-            maximum = find_maximum(
-                model, with_covariance=is_curved, deadline=deadline, starts=starts, most=most
-            )
-            nearby = fit.around(maximum, nearby)
+            maximum = find_maximum(model, with_covariance=is_curved, deadline=deadline)
     elif maximum.covariance is None and is_importance and not is_many:
         maximum = fit.curved(maximum)
     if is_map:
         return _fitted_maximum(maximum, recorder, labels)
     if is_importance:
-        return fit.by_importance(maximum, nearby)
+        return fit.by_importance(maximum)
     if maximum.covariance is None and is_many:
         maximum = fit.curved(maximum)
     tuned = make_sampler(settings.inference, model, maximum, recorder)
@@ -291,6 +269,7 @@ _ACCURACY = 0.004
 # deviation, and not many more where an evaluation is costly.
 _FEWEST, _MOST = 200.0, 600.0
 _LEAST = 50.0  # of one of several kernels, whose weights are the shares of these numbers
+_SHORT = 1000  # draws: a run of fewer, such as a fold's, wants that share of these numbers
 _LEARNED = 0.5  # of these are those that a proposal is fitted to, and at least two a parameter
 # With more parameters the positions that taught the proposals count, too: the bias that this has is
 # small beside the Monte Carlo error, and the cost of others is not. So they do with very few, where
@@ -314,13 +293,6 @@ _FAR = 3.0  # standard deviations of a maximum from another, or it is the same
 
 _CALIBRATING = 2**31 + 1  # of the streams for importance sampling: no round has this number
 _N_CALIBRATING, _TIME_OF_CALIBRATING = 24, 0.5  # positions, for three numbers, and share of time
-# Draws of the posterior on nearly the same rows that are evaluated at most, and the share of the
-# wanted effective draws at which they are enough: a score of many rows hardly hangs on them.
-_NEARBY, _NEARBY_WORTH = 250, 0.25
-_CLIMBS_NEARBY = 2  # of a search that begins at the best of them, too
-# A maximum is among such draws if it is so near to their mean and so far above the best of them: of
-# the square of a distance in their scale, and of nats, for each parameter.
-_NEAR, _ABOVE = 1.0, 0.5
 _MOST_JUDGED = 100  # rows whose predictions' Monte Carlo error is computed
 _THINNING = 2**31  # of the streams for importance sampling: no round has this number
 _SHORT_WARMUP = 60  # steps, where the covariance is known
@@ -343,11 +315,8 @@ class _Fit:
     def model(self) -> HyperparameterTarget:
         return self.recorder.model
 
-    def by_importance(self, maximum: Maximum, nearby: NearbyDraws | None = None) -> FittedGP:
-        """Draw by adaptive importance sampling; by chains where its weights say that it failed.
-
-        The first proposal is that of `_first`, of draws ``nearby`` if there is one maximum.
-        """
+    def by_importance(self, maximum: Maximum) -> FittedGP:
+        """Draw by adaptive importance sampling; by chains where its weights say that it failed."""
         n_parameters = len(maximum.point.position)
         if n_parameters > MOST_PARAMETERS:
             return self._of_many(maximum)
@@ -355,7 +324,8 @@ class _Fit:
         orders = orders_of_alike(model.kernel, model.X.shape[1], n_parameters)
         maxima = _Maxima(model, orders, options, [maximum])
         others = maxima.others()
-        proposal = self._first(maximum, None if others else nearby)
+        width = np.diag(model.prior.std**2) if maximum.covariance is None else maximum.covariance
+        proposal = first_proposal(maximum.point.position, width)
         values: Evaluate = model.values(maximum.point, maximum.slopes, self.recorder.rows)
         said: tuple[str, ...] = ()
         if maximum.covariance is not None:
@@ -397,7 +367,9 @@ class _Fit:
     def _rounds(self, maximum: Maximum) -> Rounds:
         """Say how many evaluations are made, by the number of parameters and of rows."""
         n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
-        model, fewest, most = self.model, self._fewest, self._most
+        model, most = self.model, self._most
+        part = min(most / _SHORT, 1.0)
+        fewest = min(max(part * self.share * _FEWEST, _LEAST), float(most))
         size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
         is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
         is_frozen = n_parameters <= _FEW_PARAMETERS and not is_plain
@@ -410,22 +382,11 @@ class _Fit:
         def wanted(recorded: Mapping[str, Array], W: Array) -> float:
             predicted = model.predicted(recorded).reshape(len(W), -1)
             spread = np.sqrt(W @ np.square(predicted - W @ predicted)).mean()
-            enough = _MOST if n_rows <= _FEW_ROWS else _FEWEST
-            return float(min(max((self.share * spread / _ACCURACY) ** 2, fewest), enough, most))
+            enough = max(part * (_MOST if n_rows <= _FEW_ROWS else _FEWEST), fewest)
+            few = max(part * (self.share * spread / _ACCURACY) ** 2, fewest)
+            return float(min(few, enough, most))
 
         return Rounds(learned, is_frozen, size, wanted, limit)
-
-    def _first(self, maximum: Maximum, nearby: NearbyDraws | None) -> SplitT:
-        """The t around the maximum; as wide as draws ``nearby``, and where they are, if it is, too.
-
-        Learning from draws of the posterior on nearly the same rows, it is nearly at its end.
-        """
-        position, width = maximum.point.position, maximum.covariance
-        width = np.diag(self.model.prior.std**2) if width is None else width
-        proposal = first_proposal(position, width)
-        if nearby is None:
-            return proposal
-        return fit_proposal(proposal, nearby.positions, nearby.log_weights)
 
     def _of_many(self, maximum: Maximum) -> FittedGP:
         """Draw the parameters of few inputs that decide, by the prior of hundreds; else by chains.
@@ -447,57 +408,13 @@ class _Fit:
         )
         of_few = replace(self, recorder=replace(self.recorder, model=few))
         fitted = of_few.by_importance(replace(own, notes=(*own.notes, said)))
-        return replace(fitted, evidence=None, nearby=None)
-
-    def starts_near(self, nearby: NearbyDraws | None) -> tuple[tuple[Array, ...], int]:
-        """Where a search begins, from the best of draws ``nearby`` too, and how many climbs it has.
-
-        Not where these have chosen among many inputs, for they did so with rows left out here.
-        """
-        model, of_model = self.model, ((), MOST_CLIMBS)
-        if nearby is None or model.X.shape[1] > MANY_INPUTS:
-            return of_model
-        best, starts = nearby.best, model.starts
-        if model.evaluate(best).log_density < model.evaluate(starts[0]).log_density:
-            return of_model
-        return (best, *starts), _CLIMBS_NEARBY
+        return replace(fitted, evidence=None)
 
     def curved(self, maximum: Maximum) -> Maximum:
         """Return a maximum with its curvature, or a note that time was over."""
         with one_blas_thread():
             deadline = self.options.deadline_before_chains(SEARCHING)
             return with_curvature(self.model, maximum, deadline)
-
-    def around(self, maximum: Maximum, nearby: NearbyDraws | None) -> NearbyDraws | None:
-        """Return draws nearby if a maximum is among them and no higher than they are; else None."""
-        if nearby is None:
-            return None
-        W = np.exp(nearby.log_weights - logsumexp(nearby.log_weights))
-        mean, p = W @ nearby.positions, nearby.positions.shape[1]
-        root = np.sqrt(W)[:, np.newaxis] * (nearby.positions - mean)
-        shift = maximum.point.position - mean
-        distance = shift @ np.linalg.lstsq(root.T @ root, shift)[0]
-        best = self.model.evaluate(nearby.best).log_density
-        is_high = maximum.point.log_density - best < _ABOVE * p
-        return nearby if distance < _NEAR * p and is_high else None
-
-    def by_nearby(self, nearby: NearbyDraws) -> FittedGP | None:
-        """Weigh draws of the posterior on nearly the same rows; None if they are worth too little.
-
-        The weights are those of this posterior: where the draws come from is no part of the result.
-        """
-        point = self.model.evaluate(nearby.best)
-        if not np.isfinite(point.log_density):
-            return None
-        n_evaluations = round(_NEARBY * max(self.share, _LEAST / _FEWEST))
-        rng = stream(self.options.entropy, "importance", _CALIBRATING)
-        few = nearby.positions[thinned(rng, nearby.log_weights, _N_CALIBRATING)[0]]
-        values, said = self._calibrated(self.model.values(point, None, self.recorder.rows), few)
-        enough = _NEARBY_WORTH * self._fewest
-        found = reweigh(values, nearby, n_evaluations, enough, self.options)
-        if found is None or not found.is_trusted or found.ess < enough:
-            return None
-        return self._weighted(found, said, None)
 
     def instead(
         self, maximum: Maximum, found: ImportanceSample | None, why: str = _NO_MASS
@@ -564,11 +481,6 @@ class _Fit:
         """How many draws are kept at most."""
         return self.options.n_draws * self.options.n_chains
 
-    @property
-    def _fewest(self) -> float:
-        """How many effective draws are wanted at least, of a kernel of that share."""
-        return min(max(self.share * _FEWEST, _LEAST), float(self._most))
-
     def _calibrated(self, values: Evaluate, positions: Array) -> tuple[Evaluate, tuple[str, ...]]:
         """Correct the evidence where it is approximate, that of two classes; see `calibrated`."""
         if isinstance(values, FewValues):
@@ -604,8 +516,7 @@ class _Fit:
         told = (found.k_hat, found.ess, len(found.log_weights))
         diagnostics = diagnose(draws).of_importance(*told, is_trusted=found.is_trusted)
         diagnostics = _with_errors(diagnostics, draws, self.recorder)
-        nearby = NearbyDraws(positions, found.log_density[kept], log_weights)
-        return FittedGP(draws, diagnostics, notes, evidence, nearby)
+        return FittedGP(draws, diagnostics, notes, evidence)
 
 
 @dataclass(frozen=True)

@@ -591,52 +591,6 @@ def _is_sound(log_weights: Array, wanted: float) -> bool:
     return effective_sample_size(log_weights) >= _FEWEST * wanted and is_trusted(log_weights)
 
 
-@dataclass(frozen=True, eq=False)
-class NearbyDraws:
-    """Weighted draws of a density from which those of a similar one can be made."""
-
-    positions: Array  # (N, p)
-    log_density: Array  # (N,)
-    log_weights: Array  # (N,)
-
-    @property
-    def best(self) -> Array:
-        """The position of the highest density, (p,)."""
-        return np.asarray(self.positions[np.argmax(self.log_density)])
-
-
-def reweigh(
-    target: Target, nearby: NearbyDraws, most: int, enough: float, options: RunOptions
-) -> ImportanceSample | None:
-    """Weigh draws of a density nearby, ``most`` of them, for the target; None without mass.
-
-    A fifth at a time, until they are worth ``enough`` effective draws and to be trusted; none after
-    the first that is worth too little. The density that they come from is the proposal, and cancels
-    from averages, up to a bias of the order of 1/``enough``; of the evidence nothing is said. No
-    checkpoint is written.
-    """
-    rng = stream(options.entropy, "importance", _NEARBY)
-    kept, own = thinned(rng, nearby.log_weights, most)
-    order = rng.permutation(len(kept))
-    kept, own = kept[order], own[order]
-    work, n_done, log_weights = _Evaluations(target, options, None, None), 0, np.empty(0)
-    for fifth in range(1, 6):
-        end = fifth * len(kept) // 5
-        n_done += work.extend(nearby.positions[kept[n_done:end]])
-        log_weights = own[:n_done] + work.log_density - nearby.log_density[kept[:n_done]]
-        if not np.isfinite(log_weights).any():
-            return None
-        worth, trusted = effective_sample_size(log_weights), is_trusted(log_weights)
-        is_hopeless = fifth == 1 and worth < _LEAST_WORTH * n_done
-        if is_hopeless or (worth >= enough and trusted):
-            break
-    log_weights -= logsumexp(log_weights)
-    return work.result(log_weights, (math.nan, math.nan), is_trusted=trusted)
-
-
-_NEARBY, _LEAST_WORTH = 2**31 - 1, 0.25  # a stream's number that no round has; of evaluations
-
-
 class _Evaluations:
     """All evaluations so far: in order, those of an earlier run first."""
 

@@ -14,6 +14,7 @@ from sklearn.datasets import load_breast_cancer
 import mercer
 from mercer import GPClassifier, GPRegressor
 from mercer.errors import MercerWarning, ModelFileError, NumericalError
+from mercer.estimation.cross_validate import for_folds, maker_of
 from mercer.gp.averaging import (
     Candidate,
     KernelTask,
@@ -550,23 +551,27 @@ def test_importance_sampling_gives_each_kernel_draws_by_its_weight(tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", ["two", "numbers"])
-def test_folds_compare_kernels_by_their_own_rows_alone(kind: str) -> None:
-    """Else rows that are held out have chosen them, and folds flatter."""
+def test_a_fold_knows_nothing_of_the_rows_held_out(kind: str) -> None:
+    """What a fit to all rows has found would flatter it."""
     X, y = smooth(60, 2)
     target = y > 0 if kind == "two" else y
-    of_kind = GPClassifier if kind == "two" else GPRegressor
-    settings: dict[str, Any] = {"random_state": 0, "n_draws": 60, "n_chains": 1}
-    whole = of_kind(**settings).fit(X, target)
-    assert set(whole._left.draws) == set(whole.kernel_weights_)
+    whole = (GPClassifier if kind == "two" else GPRegressor)(random_state=0, n_draws=60)
+    whole.fit(X, target)
     kept = np.arange(60) % 5 != 0
-    fold, anew = of_kind(**settings), of_kind(**settings)
-    fold._nearby = whole._left
-    fold.fit(X[kept], target[kept])
-    anew.fit(X[kept], target[kept])
+    fold, anew = (
+        maker_of(for_folds(whole), left)(48, 20).fit(X[kept], target[kept])
+        for left in (whole._left, None)
+    )
     assert fold.kernel_weights_ == anew.kernel_weights_
-    maxima = [
-        {each.kernel: each.fitted.draws.flat("log_density").max() for each in model._fits}
-        for model in (fold, anew)
-    ]
-    assert maxima[0] == pytest.approx(maxima[1], abs=2.0)
-    assert np.isfinite(fold.predict(X[~kept])).all()
+    np.testing.assert_array_equal(fold.predict(X[~kept]), anew.predict(X[~kept]))
+
+
+@pytest.mark.parametrize(("n_draws", "lowest", "highest"), [(250, 45, 120), (1000, 180, 400)])
+def test_a_short_run_wants_a_part_of_the_effective_draws(
+    n_draws: int, lowest: float, highest: float
+) -> None:
+    X, y = smooth(160, 2)
+    fitted = GPRegressor(kernel="rbf", random_state=0, n_draws=n_draws, n_chains=1).fit(X, y)
+    size = fitted.diagnostics_.effective_size
+    assert size is not None
+    assert lowest < size < highest

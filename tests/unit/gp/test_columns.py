@@ -16,12 +16,10 @@ from sklearn.base import clone
 import mercer
 from mercer import GPClassifier, GPRegressor
 from mercer.errors import DataWarning, ModelFileError, UsageError
-from mercer.gp.averaging import DrawsOfKernels
 from mercer.kernels.columns import Categorical, on_columns
 from mercer.kernels.names import name_of_kernel
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.posterior.container import read_container, write_container
-from mercer.sampling.importance import NearbyDraws
 
 MAP: dict[str, Any] = {"inference": "map", "random_state": 0}
 SHIFTS = {"Bonn": 0.0, "Kiel": -4.0, "Lima": 1.0, "Oslo": 3.0, "Rome": -2.0}
@@ -234,33 +232,3 @@ def test_a_mixture_of_kernels_is_saved_with_the_names_of_its_inputs(tmp_path: Pa
     assert again.kernel_weights_ == model.kernel_weights_
     assert list(again.kernel_posteriors_) == list(model.kernel_posteriors_)
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
-
-
-@pytest.mark.slow
-def test_a_comparison_serves_tables_with_other_levels() -> None:
-    """A fold may lack a city; what it is left with is of the whole table."""
-    frame, y = table(90)
-    whole = GPRegressor(kernel="auto", n_draws=20, n_chains=1, random_state=0).fit(frame, y)
-    kept = (frame["city"] != "Bonn").to_numpy()
-    part = GPRegressor(kernel="auto", n_draws=20, n_chains=1, random_state=0)
-    part._nearby = whole._left
-    part.fit(frame[kept], y[kept])
-    assert len(part.feature_labels_) == len(whole.feature_labels_) - 1
-    assert part.feature_labels_[1] == "city=Kiel"
-    assert part.predict(frame[kept]).shape == y[kept].shape
-    known = whole._left.of_inputs(part.feature_labels_, part._sources)
-    assert len(known) == len(whole._left.draws)
-    assert any("categorical[1:5]" in name for name in known)
-
-
-def test_draws_of_kernels_serve_tables_with_other_levels() -> None:
-    """A fold may lack a city: draws are known by the kernels of its own inputs."""
-    cities = [f"city={each}" for each in SHIFTS]
-    sources = ("age", *["city"] * len(cities))
-    plain, of_city = (NearbyDraws(np.zeros((1, 2)), np.zeros(1), np.zeros(1)) for _ in range(2))
-    draws = {"rbf": plain, "rbf[0] + categorical[1:6]": of_city}
-    left = DrawsOfKernels(draws, ("age", *cities), sources)
-    assert left.of_inputs(("age", *cities), sources) is draws
-    part = left.of_inputs(("age", *cities[1:]), sources[:-1])
-    assert part == {"rbf": plain, "rbf[0] + categorical[1:5]": of_city}
-    assert left.of_inputs(("age",), ("age",)) == {"rbf": plain}

@@ -113,9 +113,9 @@ def test_new_targets_are_judged(model: GPRegressor) -> None:
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 def test_rows_beyond_the_limit_are_judged_too() -> None:
-    model = fitted(max_rows=40).fit(X, Y)
+    model = fitted(max_rows=40, n_draws=200).fit(X, Y)  # 60 are often less than the way there
     assert model.target_error_proba_.shape == (N,)
-    assert (model.target_error_proba_[WRONG] > 0.5).mean() > 0.7
+    assert model.target_error_proba_[WRONG].min() > 0.9
     assert any("20 rows were not fitted" in note for note in model.notes_)
 
 

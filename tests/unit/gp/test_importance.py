@@ -147,50 +147,6 @@ def test_draws_are_weighted_and_files_keep_weights_and_evidence(kind: str, tmp_p
     assert table.column("mean")[row] == pytest.approx(weights @ theta)
 
 
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("kind", ["binary", "several", "numbers"])
-def test_a_fit_to_nearly_the_same_rows_weighs_the_draws_of_the_first(kind: str) -> None:
-    """Log weights are the density of its own posterior over that of the first, and no other's."""
-    X, y = {"binary": binary, "several": several, "numbers": partial(numbers, 120)}[kind]()
-    rows = np.arange(len(y)) % 12 != 0
-    kind_of = GPRegressor if kind == "numbers" else GPClassifier
-    options = {**SMALL, "n_draws": 100}
-    if kind == "several":
-        options["shared_kernel"] = True
-    whole = kind_of(**options).fit(X, y)
-    part = kind_of(**options)
-    part._nearby = whole._left
-    part.fit(X[rows], y[rows])
-    alone = kind_of(**options).fit(X[rows], y[rows])
-    first, own = whole._left, part._left
-    places = [int(np.argmin(np.abs(first.positions - each).sum(axis=1))) for each in own.positions]
-    np.testing.assert_array_equal(first.positions[places], own.positions)
-    ratio = own.log_weights - first.log_weights[places] - own.log_density
-    ratio += first.log_density[places]
-    if len(first.log_weights) <= 100:  # none were thinned
-        np.testing.assert_allclose(ratio, ratio[0], atol=1e-9)
-    assert part.diagnostics_.effective_size >= 25.0
-    Z = X[~rows]
-    if kind == "numbers":
-        (mean, std), (other, _) = (m.predict(Z, return_std=True) for m in (part, alone))
-        assert np.all(np.abs(mean - other) < std)
-        assert not np.array_equal(mean, other)
-    else:
-        np.testing.assert_allclose(part.predict_proba(Z), alone.predict_proba(Z), atol=0.1)
-
-
-def test_draws_that_say_nothing_of_these_rows_change_nothing() -> None:
-    X, y = binary()
-    left = GPClassifier(**SMALL).fit(X[:, :2], y)._left
-    far = GPClassifier(**SMALL).fit(1e-3 * X, y)._left
-    alone = GPClassifier(**SMALL).fit(X, y).predict_proba(X)
-    far = replace(far, positions=far.positions + 30.0)
-    for each in (left, far):
-        model = GPClassifier(**SMALL)
-        model._nearby = each
-        np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), alone)
-
-
 def test_any_number_of_processes_and_a_resumed_run_give_the_same_bits(tmp_path: Path) -> None:
     """In a process of its own: one that has compiled other loops itself may round otherwise."""
     program = "import runpy, sys; runpy.run_path(sys.argv[1])['fit_three_times'](sys.argv[2])"
