@@ -30,6 +30,7 @@ from mercer.data.csv_reader import (
     ZSTD,
     cell_of,
     check_header,
+    named_cells,
     parse_object,
     refuse_damaged,
     unpacked,
@@ -331,9 +332,7 @@ class Parser:
         cells = _cells(text, self._delimiter)
         if cells is None:
             raise ValueError("a quotation mark is not closed on the line")
-        if len(cells) != len(self._names):
-            raise ValueError(f"has {len(cells)} cells, but the header has {len(self._names)}")
-        fields = dict(zip(self._names, cells, strict=True))
+        fields = dict(zip(self._names, named_cells(cells, len(self._names)), strict=True))
         target = self._cell(fields.get(self._wanted.target, "")) or None
         name = None if self._id is None else fields[self._id].strip()
         inputs = tuple([self._cell(fields[each]) for each in self.inputs])

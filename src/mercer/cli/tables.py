@@ -23,6 +23,7 @@ from mercer.data.encoding import (
     as_levels,
     fit_encoder,
     times_of,
+    without_empty,
 )
 from mercer.data.files import STANDARD_INPUT, listing, printable, quoted
 from mercer.data.formats import CellFormat, Dates
@@ -144,9 +145,9 @@ def read_training(
     if id_column is None and (index := index_column(frame.names)) not in (None, *named):
         id_column, id_notes = index, _refuse_equal_names(frame, str(index))
         named.append(str(index))
-    inputs = frame.without(named)
     missing, dates = cast("Missing", options.missing), cast("Dates", options.dates)
     categories = frame.named(options.categories)
+    inputs, empty_notes = without_empty(frame.without(named), categories)
     encoder = replace(
         fit_encoder(inputs, missing=missing, dates=dates, categories=categories),
         target=target.written,
@@ -184,6 +185,7 @@ def read_training(
             *(() if classes == () else spelling_notes(frame.column(options.target))),
             *_order_notes(options.target, order),
             *id_notes,
+            *empty_notes,
             *_name_hints(inputs, encoder, id_column),
             *(() if options.group else _group_hints(inputs, encoder)),
             *(() if options.time or options.group else _time_hints(inputs, encoder)),

@@ -129,11 +129,11 @@ def read_blocks(
             rows: list[Sequence[str]] = []
             for line, cells, _ in islice(records, max(1, BLOCK_CELLS // len(names))):
                 n_rows += 1
-                if len(cells) != len(names):
-                    raise DataError(
-                        f"{place(str(file), n_rows, line)}: has {len(cells)} cells, "
-                        f"but the header has {len(names)}; correct the row"
-                    )
+                try:
+                    cells = named_cells(cells, len(names))
+                except ValueError as error:
+                    where = place(str(file), n_rows, line)
+                    raise DataError(f"{where}: {error}; correct the row") from None
                 lines.append(line)
                 rows.append(cells)
             columns = list(zip(*rows, strict=True)) or [()] * len(names)
@@ -387,10 +387,12 @@ def check_header(source: str, line: int, header: Sequence[str]) -> list[str]:
     """Strip the names of the columns; refuse an empty header, an empty name, or numbers only.
 
     A first column without a name holds the names of rows, as pandas writes them, and is called as
-    pandas calls it.
+    pandas calls it. Commas at the end make no columns: see `named_cells`.
     """
     file = printable(source)
     names = [name.strip() for name in header]
+    while names and not names[-1] and any(names):
+        names.pop()
     if not names:
         raise DataError(f"{file}: the file is empty; a header line and rows are needed")
     if all(parse_number(name) is not None for name in names) and not all(
@@ -409,6 +411,19 @@ def check_header(source: str, line: int, header: Sequence[str]) -> list[str]:
                 "remove the column"
             )
     return names
+
+
+def named_cells(cells: Sequence[str], n_names: int) -> Sequence[str]:
+    """Cut empty cells beyond those that have names; a `ValueError` where the numbers differ."""
+    if len(cells) == n_names:
+        return cells
+    words = f"has {len(cells)} cells, but the header has {n_names}"
+    if len(cells) < n_names:
+        raise ValueError(words)
+    for position, cell in enumerate(cells[n_names:], start=n_names + 1):
+        if cell.strip():
+            raise ValueError(f"{words}: column {position} has no name")
+    return cells[:n_names]
 
 
 # Spreadsheets in the format of Excel, by openpyxl, which is optional.

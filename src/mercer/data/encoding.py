@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.data.files import nearest, printable, quoted
+from mercer.data.files import listing, nearest, printable, quoted
 from mercer.data.formats import CellFormat, Dates, FormatError, find_format
 from mercer.data.frame import (
     MISSING,
@@ -672,6 +672,17 @@ def _place_of(frame: Frame, column: Column, error: FormatError) -> str:
     """Name the place of the first cell that shows an error."""
     row = next(k for k, text in enumerate(column.values) if text == error.cell)
     return frame.place(row, column.name)
+
+
+def without_empty(inputs: Frame, kept: Collection[str]) -> tuple[Frame, tuple[str, ...]]:
+    """Leave out the columns without any value, except those ``kept``, and say which they are."""
+    empty = [each for each in inputs.columns if each.is_missing.all() and each.name not in kept]
+    if not empty:
+        return inputs, ()
+    words = "column {} has" if len(empty) == 1 else "columns {} have"
+    said = words.format(listing([quoted(each.name) for each in empty]))
+    kept_inputs = inputs.without([each.name for each in empty])
+    return kept_inputs, (f"{said} no value in any row: no input",)
 
 
 def _refuse_unusable(frame: Frame, column: Column, *, is_category: bool) -> None:

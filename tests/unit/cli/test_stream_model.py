@@ -201,6 +201,10 @@ def test_a_first_column_without_a_name_names_the_rows() -> None:
     assert Parser(dropped, told.append, Line(1, ",a,y")).inputs == ("a",)
     with pytest.raises(DataError, match="column 2 has no name"):
         Parser(wanted, told.append, Line(1, "a,,y"))
+    commas = Parser(wanted, told.append, Line(1, "a,y,"))
+    read, odd = commas.rows([Line(2, "5,1,"), Line(3, "5,1,2")])
+    assert (read.cells, read.target) == (("5",), "1")
+    assert odd.problem == "has 3 cells, but the header has 2: column 3 has no name"
 
 
 # Labels.

@@ -232,6 +232,18 @@ def test_levels_that_differ_only_in_case_are_named(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("missing", ["error", "drop", "impute", "indicator"])
+def test_columns_without_any_value_are_left_out(tmp_path: Path, missing: str) -> None:
+    columns = {"a": [1, 2, 3], "b": [""] * 3, "c": ["NA"] * 3, "y": ["u", "v", "u"]}
+    path = write(tmp_path / "t.csv", columns)
+    given = replace(options(), missing=missing)
+    table = read_training(path, given)
+    assert "columns 'b' and 'c' have no value in any row: no input" in table.notes
+    assert table.encoder.feature_names == ("a",)
+    with pytest.raises(DataError, match="no column left to learn from"):
+        read_training(path, replace(given, drop=("a",)))
+
+
 def test_a_word_read_as_missing_is_named_where_its_rows_are_dropped(tmp_path: Path) -> None:
     table = table_of(tmp_path / "d.csv", "1,2,NA", "1,2,x", "3,1,x", "1,2,y")
     assert "were dropped; 'NA' in it is read as missing" in " ".join(table.notes)

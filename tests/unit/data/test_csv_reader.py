@@ -217,6 +217,16 @@ def test_a_first_column_without_a_name_names_the_rows(path: Path) -> None:
     assert "column 1 has no name" in fails(path, ",\n1,2\n")
 
 
+def test_empty_cells_beyond_the_header_are_no_columns(path: Path) -> None:
+    frame = read(path, "a,b,,\n1,2,,\n3,4\n5,6, ,,\n")
+    assert frame.names == ("a", "b")
+    np.testing.assert_array_equal(frame.column("b").values, [2.0, 4.0, 6.0])
+    assert "row 2 (line 3): has 4 cells, but the header has 2: column 3 has no name" in fails(
+        path, "a,b\n1,2\n3,4,5,\n"
+    )
+    assert "has 1 cells, but the header has 2; correct the row" in fails(path, "a,b,\n1\n")
+
+
 # Other encodings.
 
 
