@@ -221,6 +221,7 @@ GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-map": ("gp-map-v1", _map),
     "gp-kernels": ("gp-kernels-v2", _kernels),
     "gp-categories": ("gp-categories-v1", _categories),
+    "gp-folds": ("gp-folds-v2", _folds),
     "gp-calibration": ("gp-calibration-v1", _calibration),
     "gp-inducing": ("gp-inducing-v1", _inducing),
     "seconds": ("seconds-v1", _seconds),

@@ -31,7 +31,6 @@ from reproduce.scenarios.gp_kernels_v2 import N_ROWS, NUMBERS, TABLES, table_of
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 N_FOLDS = 10
 
 Array = NDArray[np.float64]
