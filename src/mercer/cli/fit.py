@@ -211,7 +211,7 @@ def _score(
         model = _score_itself(plan, fitted, look)
     else:
         contenders = [_contender(plan, fitted)]
-        (model,) = _validated(contenders, plan, session, plan.n_jobs, look)
+        (model,) = _validated(contenders, plan, session, look)
     if model.problem:
         raise _typed(model, plan)
     return [
@@ -239,12 +239,9 @@ def _score_target(
     ]
     if model is None and fitted is not None and plan.is_scored_itself:
         model = _score_itself(plan, fitted, look)
-    n_jobs = plan.n_jobs
     if model is None:
         contenders.insert(0, _contender(plan, fitted))
-    elif len(plan.table.labels) <= LARGE:
-        n_jobs = 1  # baselines of few rows take less time than the start of a process
-    results = _validated(contenders, plan, session, n_jobs, look)
+    results = _validated(contenders, plan, session, look)
     model, *others = results if model is None else (model, *results)
     if model.problem:
         raise _typed(model, plan)
@@ -261,9 +258,15 @@ def _score_target(
 
 
 def _validated(
-    contenders: list[Contender], plan: Plan, session: Session, n_jobs: int, look: Look | None
+    contenders: list[Contender], plan: Plan, session: Session, look: Look | None
 ) -> tuple[Result, ...]:
-    """Fit contenders on all folds, with a progress bar."""
+    """Fit contenders on all folds, with a progress bar.
+
+    In this process where there are no two fits of few rows but those of baselines, which take less
+    time than the start of a process.
+    """
+    n_costly = len(plan.split.folds) * sum(not each.is_baseline for each in contenders)
+    is_quick = n_costly < 2 and len(plan.table.labels) <= LARGE
 
     def tell(result: Result) -> None:
         if result.is_quick:
@@ -283,7 +286,7 @@ def _validated(
         return cross_validate(
             contenders,
             plan.split.folds,
-            n_jobs=n_jobs,
+            n_jobs=1 if is_quick else plan.n_jobs,
             task=plan.table.task,
             on_begin=lambda name: bar.update(task, detail=fold_words(name)),
             on_fold=lambda name: bar.update(task, advance=1),
