@@ -130,7 +130,7 @@ def test_imp_1_sees_draws_left_out_without_their_weight(monkeypatch: pytest.Monk
         return kept, log_weights[kept]
 
     monkeypatch.setattr(fitting, "thinned", heaviest)
-    found = bias(2, n_runs=25, n_draws=60)
+    found = bias(2, n_runs=40, n_draws=60)
     assert np.abs(found.z).max() > 1.3 * found.limit
 
 

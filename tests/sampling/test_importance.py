@@ -183,7 +183,10 @@ MODES, STDS = np.array([np.zeros(6), np.full(6, 2.0)]), np.array([[0.5], [1.0]])
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])
-def test_a_maximum_that_no_search_has_found_is_climbed_to(is_frozen: bool) -> None:
+def test_a_maximum_that_no_search_has_found_is_climbed_to(
+    is_frozen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importance, "_MOST_BRANCHED", 0)  # as where parameters are many
     start = first_proposal(MODES[0], 0.25 * np.eye(6))
     wide = SplitT(np.zeros(6), 2.0 * np.eye(6), np.ones(6), np.ones(6), 7.0)
     rounds = Rounds(300.0, is_frozen, 100, lambda recorded, W: 300.0, 1600)
@@ -207,8 +210,42 @@ def test_a_maximum_that_no_search_has_found_is_climbed_to(is_frozen: bool) -> No
     assert sample.log_evidence_se < 0.1
 
 
-def test_each_part_of_a_mixture_is_fitted_to_its_own_positions() -> None:
+@dataclass(frozen=True)
+class Crossed:
+    """Two normals in three coordinates: where one is narrow the other is wide."""
+
+    def __call__(self, x: np.ndarray) -> tuple[float, Mapping[str, np.ndarray]]:
+        """Log density; its integral is 1."""
+        stds = np.array([[0.1, 2.0, 2.0], [2.0, 0.5, 0.5]])
+        shifts = np.array([[0.0, 0.0, 0.0], [-2.0, 3.0, 1.0]])
+        logs = -0.5 * np.square((x - shifts) / stds).sum(axis=1) - np.log(stds).sum(axis=1)
+        total = float(logsumexp(logs + np.log([0.7, 0.3])))
+        return total - 1.5 * math.log(2.0 * math.pi), {"first": x[:1]}
+
+
+def test_branches_of_a_density_get_parts_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One t along the axes of the first has few draws in the second, and misses it at times."""
+    start = first_proposal(np.zeros(3), np.diag([0.01, 4.0, 4.0]))
+    wide = SplitT(np.zeros(3), 3.0 * np.eye(3), np.ones(3), np.ones(3), 7.0)
+    rounds = Rounds(200.0, True, 100, lambda recorded, W: 200.0, 4800)
+    n_evaluations, n_wrong = np.zeros((2, 20)), np.zeros(2)
+    for has_branches in (0, 1):
+        monkeypatch.setattr(importance, "_MOST_BRANCHED", 8 * has_branches)
+        for seed in range(20):
+            options = replace(OPTIONS, entropy=seed)
+            sample = importance_sample(Crossed(), start, rounds, options, wide)
+            assert sample is not None
+            n_evaluations[has_branches, seed] = len(sample.positions)
+            n_wrong[has_branches] += abs(sample.log_evidence) > 0.15 or not sample.is_trusted
+    assert n_evaluations[1].mean() < 0.75 * n_evaluations[0].mean()
+    assert 2 * n_wrong[1] <= n_wrong[0], n_wrong
+
+
+def test_each_part_of_a_mixture_is_fitted_to_its_own_positions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One t fitted to both would be as wide as they are apart."""
+    monkeypatch.setattr(importance, "_TOLD", 0.0)  # nothing but the wide one defends
     rng = np.random.default_rng(6)
     n_own = np.array([300, 700])
     stds = np.repeat([0.4, 0.8], n_own)[:, np.newaxis]
@@ -216,7 +253,7 @@ def test_each_part_of_a_mixture_is_fitted_to_its_own_positions() -> None:
     firsts = [first_proposal(mode, 0.25 * np.eye(6)) for mode in MODES * 3.0]
     wide = SplitT(np.zeros(6), 5.0 * np.eye(6), np.ones(6), np.ones(6), 7.0)
     mixture = importance._Mixture(firsts, wide, 0.1, (slice(None),), None)
-    learned = mixture.learned(x, np.zeros(1000), [300.0])
+    learned = mixture.learned(x, np.zeros(1000), [700.0])
     drawn = learned.draw(rng, 20_000)
     # Both densities are of integral 1, and draws follow them: means of ratios are 1.
     ratio = np.exp(wide.log_density(drawn) - learned.log_density(drawn))

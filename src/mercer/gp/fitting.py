@@ -280,7 +280,7 @@ MOST_PARAMETERS = 310
 _MOST_CELLS_OF_CHAINS = 100_000
 _FEW_ROWS = 150  # evaluations cost hardly anything
 _ROUND = 100  # evaluations, and at least four a parameter
-_MOST_ROUNDS = (24, 48)  # in evaluations; where some do not count
+_MOST_ROUNDS = (24, 96)  # in evaluations; where some do not count
 _MOST_CORRECTED = 64  # parameters: draws of more say little of those of the corrected density
 # Evaluations where there are more parameters than this: chains take as long as several times as
 # many, and do not mix better. Of all together so many numbers are kept at most.

@@ -28,8 +28,11 @@ numbers are learned; the correlations stay those of the curvature at the maximum
 learned from a few hundred positions is too narrow in some direction.
 
 A tenth of the positions (with step 4 a fifth) come from a wide proposal instead, the prior where it
-is known: proposals learn only from what they have seen, and would leave out a second maximum, or a
-tail as long as that of an idle weight, without a sign of it in their weights [3]_. Where a few
+is known, or one that is as wide but along parameters of which the data say much: proposals learn
+only from what they have seen, and would leave out a second maximum, or a tail as long as that of an
+idle weight, without a sign of it in their weights [3]_. Of up to eight parameters the posterior may
+have branches, as where a kernel of short length scales stands in for the noise: a round whose
+positions are worth much less than their number adds a part around the heaviest of them. Where a few
 positions outweigh all others, they may be at the foot of a maximum that no search has found: the
 target is climbed from the heaviest, and the proposal becomes a mixture with a part where that ends
 [4]_; each part is fitted to the positions in proportion to its share of the parts' density there.
@@ -58,7 +61,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import delayed
@@ -184,6 +187,7 @@ class Defended:
 Proposal = SplitT | Defended
 
 _FIRST_SCALE = math.sqrt(1.2)  # the first proposal is wider than the curvature says
+_TOLD, _ROOM = 0.2, 3.0  # of the wide proposal's scale; of the first one's
 
 
 def _degrees(p: int) -> float:
@@ -205,6 +209,34 @@ def wide_proposal(mean: Array, std: Array) -> SplitT:
     """Return the t that is as wide as independent normals."""
     ones = np.ones(len(mean))
     return SplitT(mean, np.diag(std), ones, ones, _degrees(len(mean)))
+
+
+def _defence(first: SplitT, wide: SplitT, orders: Orders) -> Proposal:
+    """What is wide: the wide one or, in half of its draws, narrow along parameters that are told.
+
+    These are known to a fifth of the wide one's scale. Where data tell one parameter and leave
+    others to their prior, hardly a draw of the wide one is right in that one.
+    """
+    std, widest = (np.sqrt(np.square(each.root).sum(axis=0)) for each in (first, wide))
+    is_told = std < _TOLD * widest
+    if not is_told.any():
+        return wide
+    centre = np.where(is_told, first.centre, wide.centre)
+    root = np.diag(np.where(is_told, _ROOM * std, widest))
+    return Defended(replace(wide, centre=centre, root=root), wide, 0.5, orders)
+
+
+def _branch(positions: Array, log_weights: Array, std: Array) -> SplitT:
+    """Propose around the heaviest position, as wide as those near it are spread.
+
+    Near is meant in scales ``std``; a position counts half by its weight, half as one of all [4]_.
+    """
+    heaviest, n_near = positions[np.argmax(log_weights)], max(10 * len(std), _FEWEST_NEAR)
+    shifted = positions - heaviest
+    near = np.argsort(np.square(shifted / std).sum(axis=1), kind="stable")[:n_near]
+    W = np.exp(log_weights[near] - logsumexp(log_weights)) + 1.0 / len(log_weights)
+    root = np.sqrt(W / W.sum())[:, np.newaxis] * shifted[near]
+    return first_proposal(heaviest, root.T @ root + 1e-8 * np.diag(std**2))
 
 
 def fit_proposal(first: SplitT, positions: Array, log_weights: Array) -> SplitT:
@@ -435,6 +467,10 @@ _CORRECTING = 40  # draws, and what positions are worth by then
 _CLIMB_ROUNDS = 3  # so many rounds of that few call for a climb
 # Of a part of a mixture: its share, and effective draws for each parameter that it is fitted to.
 _LEAST_SHARE, _OWNED = 0.1, 2.0
+# Parameters up to which a mixture gets a further part after a round, and parts that it has at most;
+# not where the positions are worth so large a share of their number.
+_MOST_BRANCHED, _MOST_PARTS, _EVEN = 8, 8, 0.6
+_FEWEST_NEAR = 50  # positions that a further part is fitted to
 _CHUNK = 25  # evaluations of one process between two looks at the clock
 # Seconds of evaluations that are left in a round for which processes are started, which takes two.
 _WORTH_PROCESSES, _FIRST_CHUNK = 4.0, 5
@@ -458,9 +494,11 @@ class _Mixture:
         orders: Orders,
         climb: Climb | None,
     ) -> None:
+        self._std = None if wide is None else wide.root.diagonal()
         self._firsts, self._parts = firsts, list(firsts)
         self._mass = np.full(len(firsts), 1.0 / len(firsts))
-        self._wide, self._share, self._orders = wide, share, orders
+        self._wide = None if wide is None else _defence(firsts[0], wide, orders)
+        self._share, self._orders = share, orders
         self._climb, self._next_climb = climb, _CLIMB_ROUNDS
         self.n_rounds = 0  # before the last maximum was found
 
@@ -484,6 +522,11 @@ class _Mixture:
                 self.n_rounds = len(sizes)
                 self._firsts.append(above)
                 self._parts.append(above)
+        is_open = positions.shape[1] <= _MOST_BRANCHED and len(self._parts) < _MOST_PARTS
+        if self._std is not None and is_open and sizes[-1] < _EVEN * len(positions):
+            branch = _branch(positions, log_weights, self._std)
+            self._firsts.append(branch)
+            self._parts.append(branch)
         if len(self._firsts) == 1:
             self._parts = [fit_proposal(self._firsts[0], positions, log_weights)]
         else:
