@@ -43,7 +43,6 @@ from reproduce.workloads import audit_data_v1
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 
 DATA = ("crabs", "pima_532", "breast_cancer", "glass", "wine")
 OURS = ("mercer", "mercer, map", "mercer, map, one kernel")
