@@ -117,6 +117,12 @@ def _folds(metrics: Metrics) -> list[str]:
     )
 
 
+def _trends(metrics: Metrics) -> list[str]:
+    header = ["tables", "number", "drawn by chains", "CPU s, median", "CPU s, largest"]
+    keys = ["kind", "n_tables", "n_chains", "median_seconds", "largest_seconds"]
+    return table(header, [[row[key] for key in keys] for row in metrics["kinds"]])
+
+
 def _calibration(metrics: Metrics) -> list[str]:
     header = ["data", "method", "log score", "error", "less mercer", "less mercer, map"]
 
@@ -222,6 +228,7 @@ GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-kernels": ("gp-kernels-v2", _kernels),
     "gp-categories": ("gp-categories-v1", _categories),
     "gp-folds": ("gp-folds-v2", _folds),
+    "gp-trends": ("gp-trends-v1", _trends),
     "gp-calibration": ("gp-calibration-v2", _calibration),
     "gp-inducing": ("gp-inducing-v1", _inducing),
     "seconds": ("seconds-v1", _seconds),

@@ -24,7 +24,6 @@ from reproduce.cells import measured
 SEED = 1000  # of the first table
 N_TABLES = 70
 KINDS = ("linear", "linear and a small wave", "linear and a wave")
-HAS_NO_RECORD_YET = True
 
 Array = NDArray[np.float64]
 
