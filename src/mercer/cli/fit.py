@@ -262,8 +262,7 @@ def _validated(
 ) -> tuple[Result, ...]:
     """Fit contenders on all folds, with a progress bar.
 
-    In this process where there are no two fits of few rows but those of baselines, which take less
-    time than the start of a process.
+    In this process where few rows are split once: baselines take less time than a worker to start.
     """
     n_costly = len(plan.split.folds) * sum(not each.is_baseline for each in contenders)
     is_quick = n_costly < 2 and len(plan.table.labels) <= LARGE

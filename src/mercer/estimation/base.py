@@ -137,7 +137,7 @@ class KernelEstimator(FromFile, AnyEstimator):
 
     @property
     def _leaves(self) -> str:
-        """What its fit would leave for fits to nearly the same rows, such as "draws"; or ""."""
+        """What its fit would leave for fits to nearly the same rows, such as "evidence"; or ""."""
         return ""
 
     def save(self, path: str | Path) -> None:

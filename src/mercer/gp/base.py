@@ -342,7 +342,8 @@ class GPEstimator(KernelEstimator):
         where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations
         of the target) and nothing is to be warned of. "importance": ``n_draws`` times ``n_chains``
         weighted draws are kept at most; evaluations end when they are worth as many equal ones, or
-        200 (of up to 150 rows as many as predictions need, 600 at most).
+        200 (of up to 150 rows as many as predictions need, 600 at most); where fewer than 1000 are
+        kept as much smaller a part of these numbers, 50 at least.
 
     Attributes
     ----------
