@@ -45,6 +45,7 @@ from mercer.data.frame import INDEX_COLUMNS
 from mercer.errors import DataError, MercerError, RowsError, UsageError
 from mercer.estimation.cross_validate import Contender, Result, contender_of, cross_validate
 from mercer.estimation.inspection import (
+    MOST_INPUTS,
     Importance,
     Increases,
     Inspection,
@@ -121,7 +122,9 @@ def _fit(
 ) -> None:
     """Fit, score, write and say; of several targets each is scored beside baselines of its own."""
     fitted, targets, words = None, plan.table.targets, typed_words()
-    if plan.is_scored_itself or plan.estimator._leaves:
+    # Of many inputs the model says which are measured.
+    is_asked = report is not None and len(plan.table.encoder.inputs) > MOST_INPUTS
+    if plan.is_scored_itself or plan.estimator._leaves or is_asked:
         _say_first(plan, session)
         fitted = fit_final(plan, session)
     look = None if report is None else _look_of(plan, fitted)

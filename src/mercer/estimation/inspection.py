@@ -68,7 +68,7 @@ _MOST_PREDICTED: Final = 6_000
 _MOST_ROWS: Final = 400
 _LEAST_ROWS: Final = 60
 _LEAST_MOVED: Final = 20  # rows, where inputs are chosen
-_MOST_INPUTS: Final = 40
+MOST_INPUTS: Final = 40
 _N_REPEATS: Final = 3
 
 
@@ -123,14 +123,14 @@ def plan_look(
     are ``n_classes`` classes, 0 of numbers.
     """
     kept = inputs
-    if len(inputs) > _MOST_INPUTS:
+    if len(inputs) > MOST_INPUTS:
         strengths = strengths_alone(X, y, inputs, is_classes=n_classes > 0)
         ranks = np.argsort(np.argsort(-strengths, kind="stable"))
         if model is not None:
             moved = _dependence(model, inputs, X, entropy)
             of_model = np.argsort(np.argsort(-moved, kind="stable"))
             ranks = np.minimum(ranks, np.where(moved > 0.0, of_model, len(inputs)))
-        kept = inputs.take(np.sort(np.argsort(ranks, kind="stable")[:_MOST_INPUTS]))
+        kept = inputs.take(np.sort(np.argsort(ranks, kind="stable")[:MOST_INPUTS]))
     most = _MOST_PREDICTED // (_N_REPEATS * len(kept) * max(1, n_classes - 1))
     n = min(n_rows, max(_LEAST_ROWS, min(_MOST_ROWS, most)))
     n_left_out = len(inputs) - len(kept)

@@ -6,11 +6,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mercer.baselines.peers import PEERS
+from mercer.estimation.inspection import Look, plan_look
 from mercer.estimation.splits import holdout
 from mercer.models import read_model
 from mercer.random import stream
@@ -164,6 +166,30 @@ def test_no_refit_learns_nothing_of_the_rows_that_it_scores(run, tmp_path: Path)
     rows = rng.normal(size=(5, 2))
     said = [model.estimator.predict_proba(rows) for model in models]
     np.testing.assert_array_equal(*said)
+
+
+@pytest.mark.parametrize("n_inputs", [40, 41])
+def test_of_many_inputs_the_model_says_which_a_report_measures(
+    n_inputs: int, run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is fitted before it is scored then; else inputs that tell nothing alone are left out."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, n_inputs)).round(3)
+    names = [f"x{j}" for j in range(n_inputs)]
+    rows = [",".join(map(str, [*own, "uv"[int(own[0] > 0.0)]])) for own in X.tolist()]
+    table = tmp_path / "wide.csv"
+    table.write_text("\n".join([",".join([*names, "y"]), *rows]) + "\n")
+    asked = list[bool]()
+
+    def spy(*given: Any, model: Any = None, **how: Any) -> Look:
+        asked.append(model is not None)
+        return plan_look(*given, model=model, **how)
+
+    monkeypatch.setattr("mercer.cli.fit.plan_look", spy)
+    words = ["--set", "inference=map", "--set", "kernel=rbf", "--test-size", "0.25"]
+    code, _, err = run("fit", table, "--target", "y", *words, "--report", tmp_path / "r.html")
+    assert code == 0, err
+    assert asked == [n_inputs > 40]
 
 
 def test_a_report_of_folds_of_which_one_lacks_a_level(run, tmp_path: Path) -> None:
