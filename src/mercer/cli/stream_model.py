@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.stream_rows import Parser, Row, listed
-from mercer.data.encoding import ColumnCode, Encoder, Missing, fit_encoder
+from mercer.data.encoding import ColumnCode, Encoder, Missing, fit_encoder, without_empty
 from mercer.data.files import place, printable, quoted
 from mercer.data.frame import (
     CODE,
@@ -585,8 +585,7 @@ def learn_encoder(
         raise DataError(f"{printable(source)}: none of the first {len(rows)} rows can be used")
     frame = frame_of(kept, parser.inputs, source, as_text=parser.texts, has_decimal_comma=comma)
     if missing != "error":
-        has_value = [column for column in frame.columns if not column.is_missing.all()]
-        frame = replace(frame, columns=tuple(has_value))
+        frame, _ = without_empty(frame, ())
     encoder = fit_encoder(frame, missing=missing)
     return replace(encoder, codes=tuple(map(_recurring, encoder.codes)))
 

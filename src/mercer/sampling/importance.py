@@ -520,18 +520,19 @@ class _Mixture:
             above = self._climb(positions[np.argmax(log_weights)])
             if above is not None:
                 self.n_rounds = len(sizes)
-                self._firsts.append(above)
-                self._parts.append(above)
+                self._add(above)
         is_open = positions.shape[1] <= _MOST_BRANCHED and len(self._parts) < _MOST_PARTS
         if self._std is not None and is_open and sizes[-1] < _EVEN * len(positions):
-            branch = _branch(positions, log_weights, self._std)
-            self._firsts.append(branch)
-            self._parts.append(branch)
+            self._add(_branch(positions, log_weights, self._std))
         if len(self._firsts) == 1:
             self._parts = [fit_proposal(self._firsts[0], positions, log_weights)]
         else:
             self._fit_parts(positions, log_weights)
         return self.proposal
+
+    def _add(self, part: SplitT) -> None:
+        self._firsts.append(part)
+        self._parts.append(part)
 
     def _fit_parts(self, positions: Array, log_weights: Array) -> None:
         """Fit each to the positions (n, p) that are its own; it stays where they are too few."""
