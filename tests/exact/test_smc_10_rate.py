@@ -34,7 +34,7 @@ def slope(n_runs: int = N_RUNS) -> float:
             means, spreads = np.empty((2, len(NEW), n_particles))
             for level in range(grid.n_levels):
                 which = np.flatnonzero(particles.level == level)
-                predict_rows(rows[level], which, grid.n_mean, particles, means, spreads)
+                predict_rows(rows[level], which, T, filter_.prior, particles, means, spreads)
             squares.append(np.mean((means @ np.exp(particles.log_weight) - expected) ** 2))
         errors.append(np.mean(squares))
     return float(np.polyfit(np.log(SIZES), np.log(errors), 1)[0])

@@ -21,6 +21,7 @@ from support.basis_cases import (
 )
 from support.basis_enumeration import Enumerated, cover
 from support.basis_runs import CASES, case
+from support.basis_twins import of_a_kernel_at_the_row
 
 # y = sinh(u): tails of Student's t are exponential in u, and the trapezoid rule converges fast.
 NODES = np.linspace(-14.0, 14.0, 351)
@@ -86,6 +87,8 @@ def dense_components(filter_: Filter, X, y, particles) -> tuple[np.ndarray, np.n
         if not prior.is_sampled:
             _, square = cover(prior, F[:4], targets, np.array([scale]))
             noise = (prior.noise_rate + 0.5 * square[0]) / (prior.noise_shape + 0.5 * weights.sum())
+            at_candidates = five[particles.level[i]][4, m:]
+            spread += of_a_kernel_at_the_row(at_candidates, float(weights.sum()), scale)
         scales[i] = math.sqrt(noise * spread)
     return locations, scales
 

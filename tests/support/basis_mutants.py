@@ -101,11 +101,11 @@ def weigh_nothing(monkeypatch) -> None:
     learn_row = basis_filter.learn_row
 
     def mutant(*arguments):
-        particles = arguments[4]
+        particles = arguments[5]
         weight = particles.log_weight.copy()
-        gain = learn_row(*arguments)
+        gains = learn_row(*arguments)
         particles.log_weight[:] = weight
-        return gain
+        return gains
 
     monkeypatch.setattr(basis_filter, "learn_row", mutant)
 

@@ -26,6 +26,17 @@ def assert_factor(U: np.ndarray, w: np.ndarray, expected: tuple[np.ndarray, np.n
     np.testing.assert_allclose(signs * w[:p], expected[1], **CLOSE)
 
 
+def of_a_kernel_at_the_row(kernel: np.ndarray, n_rows: float, scale: float) -> float:
+    """Variance that it adds to a prediction, in noise variances, from the kernel at candidates.
+
+    Of its coefficient: one over the precision that prior and rows give it, the others known; times
+    what a process with that kernel, variance 1, keeps at the row once it is known at the nearest.
+    """
+    precision = 1.0 / scale + (n_rows / len(kernel)) * np.square(kernel).sum()
+    covariance = np.array([[1.0, kernel.max()], [kernel.max(), 1.0]])
+    return float((1.0 - covariance[0, 1] ** 2 / covariance[1, 1]) / precision)
+
+
 class Population:
     """Particles with random sets after seven rows, and their dense twins."""
 
@@ -62,15 +73,18 @@ class Population:
             R[: self.m] = prior.mean_precision
         return R
 
-    def predicted(self, i: int, row: np.ndarray) -> tuple[float, float]:
-        """Location and spread, from the sums."""
+    def predicted(self, i: int, row: np.ndarray, *, is_plain: bool = False) -> tuple[float, float]:
+        """Location and spread, from the sums; with a kernel at the row, if not plain."""
         p, level = self.particles, self.particles.level[i]
         columns, sums = self.columns(i), self.statistics
         A = sums.gram[level][np.ix_(columns, columns)] + np.diag(self.ridge(i))
         x = row[columns]
         mean = x @ np.linalg.solve(A, sums.moment[level][columns])
         assert p.size[i] + self.m == len(columns)
-        return float(mean), float(1.0 + x @ np.linalg.solve(A, x))
+        spread = 1.0 + x @ np.linalg.solve(A, x)
+        if not (self.filter.prior.is_sampled or is_plain):
+            spread += of_a_kernel_at_the_row(row[self.m :], sums.n_rows, p.scale[i])
+        return float(mean), float(spread)
 
     def log_target(self, i: int, statistics, log_size) -> float:
         """From the sums, by slogdet."""

@@ -44,25 +44,32 @@ def test_learn_row_and_predict_rows(variances: str) -> None:
     rows = np.ascontiguousarray(design.features[:, 7, : case.m + 7])
     particles, prior, N = case.particles, case.filter.prior, len(case.particles.size)
     y, n = float(case.y[7]), 7.0
-    locations, spreads = np.array([case.predicted(i, rows[particles.level[i]]) for i in range(N)]).T
+    at = [rows[level] for level in particles.level]
+    locations, spreads = np.array([case.predicted(i, at[i]) for i in range(N)]).T
+    plain = np.array([case.predicted(i, at[i], is_plain=True)[1] for i in range(N)])
     found = np.full((2, 2, N), np.nan)
     for level in range(2):
         which = np.flatnonzero(particles.level == level)
         twice = np.stack([rows[level], rows[level]])
-        population.predict_rows(twice, which, case.m, particles, found[0], found[1])
+        population.predict_rows(twice, which, n, prior, particles, found[0], found[1])
     np.testing.assert_allclose(found[0], [locations, locations], **CLOSE)
     np.testing.assert_allclose(found[1], [spreads, spreads], **CLOSE)
     if prior.is_sampled:
-        expected_variances = particles.noise * spreads
-        logs = stats.norm(locations, np.sqrt(expected_variances)).logpdf(y)
+        noise, law = particles.noise.copy(), stats.norm
     else:
         shape = prior.noise_shape + 0.5 * n
-        expected_variances = (prior.noise_rate + 0.5 * particles.rss) / shape * spreads
-        logs = stats.t(2.0 * shape, locations, np.sqrt(expected_variances)).logpdf(y)
-    weights, means, widths = particles.log_weight + logs, np.empty(N), np.empty(N)
-    gain = population.learn_row(rows, y, n, prior, particles, means, widths)
+        noise, law = (prior.noise_rate + 0.5 * particles.rss) / shape, stats.t(2.0 * shape)
+    logs, healed = (
+        law.logpdf((y - locations) / np.sqrt(noise * each)) - 0.5 * np.log(noise * each)
+        for each in (plain, spreads)
+    )
+    assert prior.is_sampled or (spreads > plain).any()
+    before, means, widths = particles.log_weight.copy(), np.empty(N), np.empty(N)
+    gain, said = population.learn_row(rows, y, 7, n, prior, particles, means, widths)
+    weights = before + logs
     np.testing.assert_allclose(means, locations, **CLOSE)
-    np.testing.assert_allclose(widths, expected_variances, **CLOSE)
+    np.testing.assert_allclose(widths, noise * spreads, **CLOSE)
+    np.testing.assert_allclose(said, np.log(np.exp(before + healed).sum()), **CLOSE)
     np.testing.assert_allclose(gain, np.log(np.exp(weights).sum()), **CLOSE)
     np.testing.assert_allclose(particles.log_weight, weights - gain, **CLOSE)
     more = plain_statistics(design, case.y)

@@ -23,14 +23,14 @@ def filter_law(
     filter_: AnyFilter, state: State, Z: Array, *, has_noise: bool = True
 ) -> StudentMixture:
     """Law of the targets of rows Z (m, d), standardised, or of the function without their noise."""
-    particles, m = state.particles, filter_.grid.n_mean
+    particles, n_rows = state.particles, state.statistics.n_rows + state.n_pending
     means = np.empty((len(Z), len(particles.size)))
     spreads = np.empty_like(means)
     Z_candidates = state.centres[: state.statistics.n_candidates]
     for level in np.unique(particles.level):
         design = filter_.grid.design(Z, Z_candidates, int(level))
         which = np.flatnonzero(particles.level == level)
-        predict_rows(design, which, m, particles, means, spreads)
+        predict_rows(design, which, n_rows, filter_.prior, particles, means, spreads)
     variances, degrees = noise_variances(filter_, state)
     if not has_noise:
         spreads = np.maximum(spreads - 1.0, _LEAST_SPREAD)
@@ -170,12 +170,12 @@ def long_tailed(law: StudentMixture) -> StudentMixture:
 
 def at_least(filter_: AnyFilter, state: State, x: Array, y: float) -> float:
     """Return what a few particles contribute to the log density that judges a row, in nats."""
-    particles, m = state.particles, filter_.grid.n_mean
+    particles = state.particles
     level = int(particles.level[int(np.argmax(particles.log_weight))])
     row = filter_.grid.row(x, state.centres, state.statistics.n_candidates, level)
     n_rows = state.statistics.n_rows + state.n_pending
     return float(
-        log_density_of_few(row, y, _FEW, _DEGREES, m, level, filter_.prior, n_rows, particles)
+        log_density_of_few(row, y, _FEW, _DEGREES, level, filter_.prior, n_rows, particles)
     )
 
 

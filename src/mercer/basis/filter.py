@@ -447,7 +447,9 @@ class Filter:
         before, n_before = state.particles.log_weight.copy(), sums.n_rows + state.n_pending
         sizes = state.particles.size
         n_centres = float(np.exp(before) @ sizes)
-        gain = learn_row(rows, y, n_before, self.prior, state.particles, means, variances)
+        gain, said = learn_row(
+            rows, y, sums.n_candidates, n_before, self.prior, state.particles, means, variances
+        )
         state.rows.X[position], state.rows.y[position] = x, y
         state.rows.distances[:, position, : sums.n_candidates] = distances
         state.rows.age[position] = state.n_discounts
@@ -461,7 +463,7 @@ class Filter:
             n_seen=state.n_seen + 1,
             log_evidence=state.log_evidence + gain,
         )
-        return new, Seen(means, variances, before, degrees, gain, n_centres)
+        return new, Seen(means, variances, before, degrees, said, n_centres)
 
     def _with_space_for_a_row(self, state: State) -> State:
         """Empty what is full: the pending rows, and the place in the ring."""

@@ -29,6 +29,18 @@ from mercer.numerics.compilation import compiled
 # Each changes ``log_target`` and ``log_weight`` of the particles in place. Twins in NumPy:
 # ``tests/twins``; unbiasedness of the evidence: ``tests/exact``.
 
+#
+# **A kernel at the row itself.** Far from all candidates every kernel is 0, and a particle would be
+# as sure of a row there as of its mean. So a kernel centred at the row is added to each particle
+# for the prediction of that row, as in [1]_: its coefficient has the prior of the others, N(0, g
+# s2), and given these and the n rows the variance s2 g / (1 + g sum_s k(x, x_s)^2). Of it counts
+# the share 1 - max_c k(x, c)^2 that the nearest candidate leaves of a kernel's value at x. The sum
+# over rows is n / r times that over the r candidates, which are drawn from them. Means, weights
+# and evidence stay as they are; so do predictions where variances are sampled, as in the paper.
+#
+# .. [1] C. E. Rasmussen and J. Quinonero-Candela, Healing the relevance vector machine through
+#    augmentation, ICML 2005.
+
 _LOG_2PI = math.log(2.0 * math.pi)
 # Of a target further out, in scales, the difference from it would say too little of the mean.
 _FAR = 1e6
@@ -59,13 +71,31 @@ def effective_size(log_weight):
 
 
 @compiled(nogil=True, error_model="numpy")
-def learn_row(rows, y, n_rows, prior, particles, means, variances):
-    """Weigh every particle by the density of a target, take the row in; return log p(y) in nats.
+def _reach(row, n_mean, n_candidates, n_rows):
+    """Return what the nearest candidate leaves of a kernel at a row, and its squares over rows."""
+    nearest, squares = 0.0, 0.0
+    for j in range(n_mean, n_mean + n_candidates):
+        nearest = max(nearest, row[j])
+        squares += row[j] * row[j]
+    return 1.0 - nearest * nearest, squares * n_rows / max(n_candidates, 1)
+
+
+@compiled(nogil=True, error_model="numpy")
+def learn_row(rows, y, n_candidates, n_rows, prior, particles, means, variances):
+    """Weigh every particle by the density of a target, and take the row in.
 
     ``rows`` (L, C) is the row of the design at each level, ``n_rows`` the sum of the weights of
-    the rows before it. Written: location and squared scale of each particle's prediction.
+    the rows before it. Written: location and squared scale of each particle's prediction, with a
+    kernel at the row. Returns log p(y) in nats, without that kernel and with it.
     """
     shape, _ = constants(prior, n_rows)
+    log_weight, left, squares = (
+        particles.log_weight.copy(),
+        np.empty(len(rows)),
+        np.empty(len(rows)),
+    )
+    for level in range(len(rows)):
+        left[level], squares[level] = _reach(rows[level], prior.n_mean, n_candidates, n_rows)
     student = 0.0
     if not prior.is_sampled:
         student = math.lgamma(shape + 0.5) - math.lgamma(shape) - 0.5 * math.log(math.pi)
@@ -85,18 +115,25 @@ def learn_row(rows, y, n_rows, prior, particles, means, variances):
         if prior.is_sampled:
             variances[i] = particles.noise[i] * spread
             gain = -0.5 * (_LOG_2PI + math.log(variances[i]) + error * error / variances[i])
+            log_weight[i] += gain
         else:
+            level, g = particles.level[i], particles.scale[i]
             rate = prior.noise_rate + 0.5 * particles.rss[i]
-            variances[i] = rate / shape * spread
-            base = 2.0 * rate * spread
-            gain = student - 0.5 * math.log(base)
-            gain -= (shape + 0.5) * math.log1p(error * error / base)
+            wider = spread + left[level] * g / (1.0 + g * squares[level])
+            variances[i] = rate / shape * wider
+            gain = _log_student(error, 2.0 * rate * spread, shape, student)
+            log_weight[i] += _log_student(error, 2.0 * rate * wider, shape, student)
         means[i] = mean if abs(y) > _FAR else y - error
         particles.log_weight[i] += gain
         particles.log_target[i] += gain
         particles.rss[i] += error * error / spread
         particles.half_logdet[i] += 0.5 * math.log(spread)
-    return normalise(particles.log_weight)
+    return normalise(particles.log_weight), normalise(log_weight)
+
+
+@compiled(nogil=True, error_model="numpy")
+def _log_student(error, base, shape, constant):
+    return constant - 0.5 * math.log(base) - (shape + 0.5) * math.log1p(error * error / base)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -210,21 +247,27 @@ def discount(statistics, prior, log_size, particles):
 
 
 @compiled(nogil=True, error_model="numpy")
-def predict_rows(rows, which, n_mean, particles, means, spreads):
+def predict_rows(rows, which, n_rows, prior, particles, means, spreads):
     """Write location and relative variance of the prediction of each row by some particles.
 
-    ``rows`` (m, C) is the design at their level. Written are the columns ``which`` (n,) of
-    means and spreads (m, N); a spread is 1 + k'A^-1 k, in noise variances.
+    ``rows`` (m, C) is the design at their level, for all candidates and no more columns; ``n_rows``
+    the sum of the weights of the rows learned. Written are the columns ``which`` (n,) of means and
+    spreads (m, N); a spread is 1 + k'A^-1 k, in noise variances, and that of a kernel at the row.
     """
-    P = particles.factor.shape[1]
+    P, n_mean = particles.factor.shape[1], prior.n_mean
     columns, x, v = np.empty(P, np.int64), np.empty(P), np.empty(P)
+    reach = np.zeros((len(rows), 2))
+    if not prior.is_sampled:
+        for t in range(len(rows)):
+            reach[t] = _reach(rows[t], n_mean, rows.shape[1] - n_mean, n_rows)
     for i in which:
+        g = particles.scale[i]
         p = fill_columns(particles.members[i], particles.size[i], n_mean, columns)
         for t in range(len(rows)):
             for j in range(p):
                 x[j] = rows[t, columns[j]]
             solve_forward(particles.factor[i], p, x, v)
-            mean, spread = 0.0, 1.0
+            mean, spread = 0.0, 1.0 + reach[t, 0] * g / (1.0 + g * reach[t, 1])
             for j in range(p):
                 mean += v[j] * particles.whitened[i, j]
                 spread += v[j] * v[j]
@@ -233,7 +276,7 @@ def predict_rows(rows, which, n_mean, particles, means, spreads):
 
 
 @compiled(nogil=True, error_model="numpy")
-def log_density_of_few(row, y, n_few, most_degrees, n_mean, level, prior, n_rows, particles):
+def log_density_of_few(row, y, n_few, most_degrees, level, prior, n_rows, particles):
     """Return what a level's first particles contribute to the log density of a target, in nats.
 
     ``row`` (1, C) is the design at the level. The law has at most so many degrees of freedom.
@@ -244,7 +287,7 @@ def log_density_of_few(row, y, n_few, most_degrees, n_mean, level, prior, n_rows
             which[n] = i
             n += 1
     means, spreads = np.empty((1, len(particles.size))), np.empty((1, len(particles.size)))
-    predict_rows(row, which[:n], n_mean, particles, means, spreads)
+    predict_rows(row, which[:n], n_rows, prior, particles, means, spreads)
     shape = prior.noise_shape + 0.5 * n_rows
     degrees = most_degrees if prior.is_sampled else min(2.0 * shape, most_degrees)
     half, logs = 0.5 * (degrees + 1.0), np.empty(n)
