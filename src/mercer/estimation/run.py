@@ -53,8 +53,10 @@ def check_positive(name: str, value: object) -> float:
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise `UsageError` unless ``value`` is one of the choices."""
-    texts = [choice for choice in choices if isinstance(choice, str)]
-    is_known = value in texts if isinstance(value, str) else any(value is c for c in choices)
+    # By kind, too: True is not 1, and arrays are not compared.
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    kind = int if is_whole else str if isinstance(value, str) else None
+    is_known = any(value == c if type(c) is kind else value is c for c in choices)
     if not is_known:
         listed = ", ".join(repr(choice) for choice in choices)
         hint = nearest_hint(str(value), [str(choice) for choice in choices])

@@ -33,6 +33,8 @@ def test_not_positive(value: object) -> None:
 def test_choices() -> None:
     check_choice("c", "b", ("a", "b", False))
     check_choice("c", False, ("a", "b", False))
+    check_choice("c", int("300"), range(301))  # no two objects of so large a number are one
+    check_choice("c", np.int64(3), range(4))
     with pytest.raises(UsageError, match=r"c must be one of 'alpha', 'beta'; got 'alpa'; did you"):
         check_choice("c", "alpa", ("alpha", "beta"))
 
@@ -40,6 +42,8 @@ def test_choices() -> None:
 def test_a_number_is_not_a_false() -> None:
     with pytest.raises(UsageError):
         check_choice("c", 0, ("a", False))
+    with pytest.raises(UsageError):
+        check_choice("c", True, range(2))
 
 
 def test_hint() -> None:
