@@ -63,6 +63,7 @@ from mercer.spectral.sampler import (
     device_of,
     join,
     propose_all,
+    take_sweeps,
 )
 from mercer.spectral.trajectory import Ascent, move_together
 
@@ -122,6 +123,12 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
         )
 
     def step(self, rng: np.random.Generator, state: ClassState) -> tuple[ClassState, SpectralInfo]:
+        """Take the sweeps of a step."""
+        return take_sweeps(self._take_filled, rng, state, self.tuning.n_sweeps)
+
+    def _take_filled(
+        self, rng: np.random.Generator, state: ClassState
+    ) -> tuple[ClassState, SpectralInfo]:
         """Take one sweep; then, where inputs are missing, see `mercer.spectral.missing`."""
         if self.missing is None:
             return self.take_sweep(rng, state)

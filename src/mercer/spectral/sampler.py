@@ -494,6 +494,22 @@ class Start:
         return np.outer(np.array(self.factors)[self.places(n)], self.scales)
 
 
+def take_sweeps(
+    sweep: Callable[[np.random.Generator, Any], tuple[Any, Any]],
+    rng: np.random.Generator,
+    state: Any,
+    n_sweeps: int,
+) -> tuple[Any, Any]:
+    """Take so many sweeps; shares of accepted proposals are those of all of them."""
+    infos: list[Any] = []
+    for _ in range(n_sweeps):
+        state, info = sweep(rng, state)
+        infos.append(info)
+    rates = [(i.acceptance_rate, i.global_acceptance) for i in infos]
+    local, elsewhere = np.mean(rates, axis=0).tolist()
+    return state, replace(infos[-1], acceptance_rate=local, global_acceptance=elsewhere)
+
+
 @dataclass(frozen=True, eq=False)
 class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     """Sweeps over all M frequencies, then over what their law depends on."""
@@ -567,14 +583,8 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
     def step(
         self, rng: np.random.Generator, state: SpectralState
     ) -> tuple[SpectralState, SpectralInfo]:
-        """Take the sweeps of a step; shares of accepted proposals are those of all of them."""
-        infos: list[SpectralInfo] = []
-        for _ in range(self.tuning.n_sweeps):
-            state, info = self._take_sweep(rng, state)
-            infos.append(info)
-        rates = [(i.acceptance_rate, i.global_acceptance) for i in infos]
-        local, elsewhere = np.mean(rates, axis=0).tolist()
-        return state, replace(infos[-1], acceptance_rate=local, global_acceptance=elsewhere)
+        """Take the sweeps of a step."""
+        return take_sweeps(self._take_sweep, rng, state, self.tuning.n_sweeps)
 
     def _take_sweep(
         self, rng: np.random.Generator, state: SpectralState
