@@ -332,10 +332,11 @@ class Undecided:
             numeric = read_target(frame, self._name, "regression", allow_one_class=True)
             target = replace(numeric, reason=words)
         if target.task == "classification" and len(set(target.values.tolist())) == 1:
+            other = ", or use --task regression" * (column.kind == "number")
             raise DataError(
                 f"{printable(source)}: target {quoted(self._name)} has one class only, "
                 f"{quoted(target.values[0])}, in the first {len(column.values)} rows; wait for "
-                "others with a longer --warmup, or use --task regression"
+                f"others with a longer --warmup{other}"
             )
         return self._make(target)
 

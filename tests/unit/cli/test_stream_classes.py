@@ -441,7 +441,12 @@ def test_a_series_of_text_says_how_to_ask_for_classes(stream, tmp_path: Path) ->
 
 
 REFUSED = {
-    "one class": ("a,kind\n" + "1,x\n" * 40, [], 3, "has one class only, 'x', in the first 30"),
+    "one class": (
+        "a,kind\n" + "1,x\n" * 40,
+        [],
+        3,
+        "has one class only, 'x', in the first 30 rows; wait for others with a longer --warmup\n",
+    ),
     "warm-up": ("a,kind\n1,x\n", ["--task", "classification", "--warmup", "0"], 2, "--warmup 0"),
     "dates": ("a,kind\n" + "1,2024-01-01\n2,2024-01-02\n" * 20, [], 3, "neither numbers nor"),
     "fraction": ("a,kind\n1,1.5\n2,2\n", ["--task", "classification"], 3, "not a whole number"),
