@@ -81,6 +81,13 @@ def _reach(row, n_mean, n_candidates, n_rows):
 
 
 @compiled(nogil=True, error_model="numpy")
+def _own_kernel(reach, g):
+    """Return the variance that a kernel at a row adds, in noise variances."""
+    left, squares = reach
+    return left * g / (1.0 + g * squares)
+
+
+@compiled(nogil=True, error_model="numpy")
 def learn_row(rows, y, n_candidates, n_rows, prior, particles, means, variances):
     """Weigh every particle by the density of a target, and take the row in.
 
@@ -89,13 +96,9 @@ def learn_row(rows, y, n_candidates, n_rows, prior, particles, means, variances)
     kernel at the row. Returns log p(y) in nats, without that kernel and with it.
     """
     shape, _ = constants(prior, n_rows)
-    log_weight, left, squares = (
-        particles.log_weight.copy(),
-        np.empty(len(rows)),
-        np.empty(len(rows)),
-    )
+    log_weight, reach = particles.log_weight.copy(), np.empty((len(rows), 2))
     for level in range(len(rows)):
-        left[level], squares[level] = _reach(rows[level], prior.n_mean, n_candidates, n_rows)
+        reach[level] = _reach(rows[level], prior.n_mean, n_candidates, n_rows)
     student = 0.0
     if not prior.is_sampled:
         student = math.lgamma(shape + 0.5) - math.lgamma(shape) - 0.5 * math.log(math.pi)
@@ -117,9 +120,8 @@ def learn_row(rows, y, n_candidates, n_rows, prior, particles, means, variances)
             gain = -0.5 * (_LOG_2PI + math.log(variances[i]) + error * error / variances[i])
             log_weight[i] += gain
         else:
-            level, g = particles.level[i], particles.scale[i]
             rate = prior.noise_rate + 0.5 * particles.rss[i]
-            wider = spread + left[level] * g / (1.0 + g * squares[level])
+            wider = spread + _own_kernel(reach[particles.level[i]], particles.scale[i])
             variances[i] = rate / shape * wider
             gain = _log_student(error, 2.0 * rate * spread, shape, student)
             log_weight[i] += _log_student(error, 2.0 * rate * wider, shape, student)
@@ -256,18 +258,17 @@ def predict_rows(rows, which, n_rows, prior, particles, means, spreads):
     """
     P, n_mean = particles.factor.shape[1], prior.n_mean
     columns, x, v = np.empty(P, np.int64), np.empty(P), np.empty(P)
-    reach = np.zeros((len(rows), 2))
+    reach = np.zeros((len(rows), 2))  # as sampled: nothing is added
     if not prior.is_sampled:
         for t in range(len(rows)):
             reach[t] = _reach(rows[t], n_mean, rows.shape[1] - n_mean, n_rows)
     for i in which:
-        g = particles.scale[i]
         p = fill_columns(particles.members[i], particles.size[i], n_mean, columns)
         for t in range(len(rows)):
             for j in range(p):
                 x[j] = rows[t, columns[j]]
             solve_forward(particles.factor[i], p, x, v)
-            mean, spread = 0.0, 1.0 + reach[t, 0] * g / (1.0 + g * reach[t, 1])
+            mean, spread = 0.0, 1.0 + _own_kernel(reach[t], particles.scale[i])
             for j in range(p):
                 mean += v[j] * particles.whitened[i, j]
                 spread += v[j] * v[j]
