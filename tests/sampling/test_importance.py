@@ -253,7 +253,7 @@ def test_each_part_of_a_mixture_is_fitted_to_its_own_positions(
     firsts = [first_proposal(mode, 0.25 * np.eye(6)) for mode in MODES * 3.0]
     wide = SplitT(np.zeros(6), 5.0 * np.eye(6), np.ones(6), np.ones(6), 7.0)
     mixture = importance._Mixture(firsts, wide, 0.1, (slice(None),), None)
-    learned = mixture.learned(x, np.zeros(1000), [700.0])
+    learned = mixture.learned(x, np.zeros(1000), [300.0], is_open=False)
     drawn = learned.draw(rng, 20_000)
     # Both densities are of integral 1, and draws follow them: means of ratios are 1.
     ratio = np.exp(wide.log_density(drawn) - learned.log_density(drawn))

@@ -513,15 +513,17 @@ class _Mixture:
             mixed, share = Defended(part, mixed, share / (share + own), self._orders), share + own
         return mixed
 
-    def learned(self, positions: Array, log_weights: Array, sizes: list[float]) -> Proposal:
-        """The proposal fitted to the weighted positions of rounds of these effective sizes."""
+    def learned(
+        self, positions: Array, log_weights: Array, sizes: list[float], *, is_open: bool = True
+    ) -> Proposal:
+        """The proposal fitted to weighted positions; if open, perhaps with one part more."""
         if self._climb and sizes[-1] < _HOPELESS_SIZE and len(sizes) >= self._next_climb:
             self._next_climb = len(sizes) + _CLIMB_ROUNDS
             above = self._climb(positions[np.argmax(log_weights)])
             if above is not None:
                 self.n_rounds = len(sizes)
                 self._add(above)
-        is_open = positions.shape[1] <= _MOST_BRANCHED and len(self._parts) < _MOST_PARTS
+        is_open &= positions.shape[1] <= _MOST_BRANCHED and len(self._parts) < _MOST_PARTS
         if self._std is not None and is_open and sizes[-1] < _EVEN * len(positions):
             self._add(_branch(positions, log_weights, self._std))
         if len(self._firsts) == 1:
@@ -590,7 +592,6 @@ def importance_sample(
     name = f"importance-{options.first_chain}" if options.first_chain else "importance"
     file = None if options.run is None else options.run.file(name)
     work = _Evaluations(target, options, file, correct)
-
     mixture = _Mixture([start, *others], wide, _SHARES[rounds.is_frozen], orders, climb)
     proposals, counts, sizes = [mixture.proposal], list[int](), list[float]()
     known, n_next, wanted, is_last = list[_Known](), rounds.size, rounds.learned, False
@@ -615,14 +616,15 @@ def importance_sample(
         is_hopeless = is_few and len(sizes) >= mixture.n_rounds + _HOPELESS_ROUNDS
         if work.is_late or n_left <= 0 or is_hopeless or (is_learned and not rounds.is_frozen):
             break
-        proposals.append(mixture.learned(positions, log_weights, sizes))
-        is_last = rounds.is_frozen and (is_last or is_learned or 2 * n_left < rounds.most)
+        is_ending = rounds.is_frozen and (is_learned or 2 * n_left < rounds.most)
+        # No part that nothing has judged in a proposal to be kept, unless such a one failed before.
+        is_open, is_last = is_last or not is_ending, is_last or is_ending
+        proposals.append(mixture.learned(positions, log_weights, sizes, is_open=is_open))
         n_next = min(rounds.size, n_left)
         if is_last:
             wanted = rounds.wanted(work.recorded, np.exp(log_weights - logsumexp(log_weights)))
             ratios = log_density - proposals[-1].log_density(positions)
-            n_wanted = math.ceil(_MARGIN * wanted / expected_share(log_weights, ratios))
-            n_next = min(n_wanted, n_left)
+            n_next = min(math.ceil(_MARGIN * wanted / expected_share(log_weights, ratios)), n_left)
     if len(log_weights) < sum(counts):
         proposals, counts = proposals[-1:], counts[-1:]
     n = len(log_weights)

@@ -566,7 +566,7 @@ def test_a_fold_knows_nothing_of_the_rows_held_out(kind: str) -> None:
     np.testing.assert_array_equal(fold.predict(X[~kept]), anew.predict(X[~kept]))
 
 
-@pytest.mark.parametrize(("n_draws", "lowest", "highest"), [(250, 25, 120), (1000, 150, 400)])
+@pytest.mark.parametrize(("n_draws", "lowest", "highest"), [(250, 45, 120), (1000, 180, 400)])
 def test_a_short_run_wants_a_part_of_the_effective_draws(
     n_draws: int, lowest: float, highest: float
 ) -> None:

@@ -208,7 +208,7 @@ def test_many_errors_on_one_side_are_no_noise(shift: float) -> None:
     rng = np.random.default_rng(5)
     y = f + 0.1 * rng.normal(size=200)
     y[:60] += shift + 0.2 * rng.normal(size=60)
-    model = fitted(n_draws=200).fit(inputs, y)  # of 60 some are on the way, by the seed
+    model = fitted().fit(inputs, y)
     assert model.target_error_proba_[:60].mean() > 0.9
     assert model.target_error_proba_[60:].mean() < 0.2
     assert np.sqrt(np.mean(np.square(model.predict(inputs) - f))) < 0.1

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -276,8 +275,8 @@ def test_a_fit_says_that_its_evidence_is_not_corrected(monkeypatch: pytest.Monke
     assert not any("uncorrected" in note for note in GPClassifier(**arguments).fit(X, y).notes_)
     monkeypatch.setattr(propagation, "_MOMENTS_SETTLED", 0.0)
     notes = GPClassifier(**arguments).fit(X, y).notes_
-    words = r"expectation propagation settled at 0 of the \d+ points"
-    assert sum(re.search(words, note) is not None for note in notes) == 1
+    words = "expectation propagation settled at 0 of the 40 points"
+    assert sum(words in note for note in notes) == 1
 
 
 @pytest.mark.parametrize("seed", [0, 2])
