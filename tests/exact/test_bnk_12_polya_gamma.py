@@ -15,19 +15,27 @@ import pytest
 from scipy.special import log_expit
 
 from mercer.spectral import class_sampler
-from mercer.spectral.class_model import CLASSES, ClassLaw, ClassState, logistic_coefficients
+from mercer.spectral import sampler as spectral_sampler
+from mercer.spectral.class_model import (
+    CLASSES,
+    ClassLaw,
+    ClassState,
+    LogisticModel,
+    logistic_coefficients,
+)
 from mercer.spectral.class_sampler import ClassSampler, JointSampler
 from mercer.spectral.model import RidgeDensity
 from mercer.spectral.rows import MemoryRows, weighted_products
 from mercer.spectral.sampler import decide, join
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import problem
-from support.spectral_class_joint import CASES, distances, limit
+from support.spectral_class_joint import CASES, distances, limit, only_carries
 from support.statistics import few_first, tiers
 
 N_STEPS = 3
 RIDGE = 0.3
 FULL, LEARNED = "three classes, full, pcn", "two classes, learned scale"
+CARRIED = [case for case in CASES if "pcn" in case or "learned" in case]
 GLOBAL, SLOPES = "two classes, half global", "three classes, prior, linear part"
 
 
@@ -245,6 +253,53 @@ def test_bnk_12_sees_joint_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     weighted_labels(monkeypatch)
     found = distances("two classes, pcn, linear part", 300, 2, kind=JointSampler)
     assert max(found.values()) > 1.2 * limit(300), found
+
+
+@pytest.mark.parametrize("n", tiers(150, 1000))
+@pytest.mark.parametrize("case", few_first(CARRIED, FULL, LEARNED))
+def test_bnk_12_components_with_their_members(case: str, n: int) -> None:
+    """Many frequencies moved together; false alarm 1e-6, detects 0.5 (1000 runs: 0.2)."""
+    found = distances(case, n, 3, step=only_carries, n_anew=2)
+    assert max(found.values()) < limit(n), found
+
+
+@pytest.mark.parametrize("n", tiers(150, 600))
+@pytest.mark.parametrize("case", few_first(CARRIED, LEARNED))
+def test_bnk_12_joint_with_members(case: str, n: int) -> None:
+    """Whole sweeps with such moves; false alarm 1e-6, detects 0.5 (600 runs: 0.25)."""
+    found = distances(case, n, N_STEPS, n_anew=3)
+    assert max(found.values()) < limit(n), found
+
+
+def omega_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables of later passes are drawn around what is no function of the rows."""
+    monkeypatch.setattr(class_sampler, "WeighedOnce", lambda weigh_of: weigh_of)
+
+
+def decide_by_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The labels have no say in moves of components."""
+
+    def accept_all(log_evidence, log_uniform):
+        took = np.ones(len(log_uniform), dtype=bool)
+        return took, log_evidence(took)
+
+    monkeypatch.setattr(spectral_sampler, "decide_groups", accept_all)
+
+
+def evidence_of_the_determinant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the labels say of the coefficients is left out of the evidence."""
+
+    def mutant(self, factor, prior_precisions):
+        return -float(np.log(factor.diagonal()[: len(prior_precisions)]).sum())
+
+    monkeypatch.setattr(LogisticModel, "evidence_of_factor", mutant)
+
+
+@pytest.mark.parametrize("mutant", [omega_anew, decide_by_the_prior, evidence_of_the_determinant])
+def test_bnk_12_sees_members_left(mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant(monkeypatch)
+    found = distances(LEARNED, 1000, 4, step=only_carries, n_anew=2)
+    assert max(found.values()) > 1.2 * limit(1000), found
 
 
 def forget_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:

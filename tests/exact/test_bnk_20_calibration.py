@@ -40,7 +40,7 @@ def make(case: str) -> Any:
     X = 1.5 * np.random.default_rng(42).standard_normal((N, base.n_inputs))
     common: dict[str, Any] = {"base": base, "n_frequencies": M, "global_share": 0.5}
     if is_class:
-        return make_classes(X, np.zeros(N), n_leapfrog=5, **common)
+        return make_classes(X, np.zeros(N), n_leapfrog=5, carries=True, **common)
     return make_spectral(X, np.zeros(N), carries=True, **common)
 
 
@@ -98,7 +98,7 @@ def test_bnk_20_sees_chains_that_stay_near_their_start(
     )
     decide = getattr(home, name)
     monkeypatch.setattr(home, name, lambda joint, u, *rest: decide(joint, u + 1e9, *rest))
-    still = {"n_leapfrog": 0} if CASES[case][1] else {"carries": False}
+    still = {"carries": False} | ({"n_leapfrog": 0} if CASES[case][1] else {})
     plain = dataclasses.replace(make(case), **still)
     monkeypatch.setitem(globals(), "make", lambda _: plain)
     found = distances(case, 40, n_burn=4, thin=1)

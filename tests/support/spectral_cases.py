@@ -10,7 +10,7 @@ from scipy import stats
 
 from mercer.likelihoods import label_noise
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, ScalePrior
-from mercer.spectral.mixture import Mixture
+from mercer.spectral.mixture import Mixture, Start
 from mercer.spectral.model import NOISES, GammaPrior, Probe, RegressionModel, StudentNoise
 from mercer.spectral.rows import MemoryRows
 from mercer.spectral.sampler import (
@@ -19,7 +19,6 @@ from mercer.spectral.sampler import (
     ProposalTuning,
     SpectralSampler,
     SpectralState,
-    Start,
 )
 
 CONCENTRATION = 1.3

@@ -11,10 +11,9 @@ from scipy.special import expit, log_expit
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase
 from mercer.spectral.class_model import ClassState, ClassTuning, LogisticModel
 from mercer.spectral.class_sampler import ClassChain, ClassSampler
-from mercer.spectral.mixture import Mixture
+from mercer.spectral.mixture import Mixture, Start
 from mercer.spectral.model import GammaPrior, Probe
 from mercer.spectral.rows import MemoryRows
-from mercer.spectral.sampler import Start
 from support.spectral_cases import CONCENTRATION, plain_design
 
 RIDGE_PRIOR = GammaPrior(2.0, 40.0)  # functions of several logits: labels say much of them
@@ -37,6 +36,7 @@ def make_classes(
     ridge: float = 1.0,
     kind: type[ClassChain] = ClassSampler,
     n_leapfrog: int = 0,
+    carries: bool = False,
 ) -> ClassChain:
     """A sampler with proper priors; codes are places of classes."""
     d = X.shape[1]
@@ -53,6 +53,7 @@ def make_classes(
         tuning=ClassTuning(step, global_share=global_share, trajectory=TRAJECTORY),
         probe=Probe(np.zeros((1, d)), X, has_linear_part),
         n_leapfrog=n_leapfrog,
+        carries=carries,
     )
 
 

@@ -43,8 +43,10 @@ MOST_STATISTICS = 19
 TWO_SAMPLES = {"log likelihood", "alignment 0", "alignment 1", "projected 0", "projected 1"}
 
 
-def make(case: str, kind: type[ClassChain] = ClassSampler, n_leapfrog: int = 0) -> ClassChain:
-    """The sampler of a case; its labels are still to be drawn."""
+def make(
+    case: str, kind: type[ClassChain] = ClassSampler, n_leapfrog: int = 0, n_anew: int | None = None
+) -> ClassChain:
+    """The sampler of a case; its labels are still to be drawn. With ``n_anew`` it carries."""
     name, has_linear_part, step, global_share, n_classes = CASES[case]
     base = BASES[name]
     X = 1.5 * np.random.default_rng(41).standard_normal((N, base.n_inputs))
@@ -59,7 +61,10 @@ def make(case: str, kind: type[ClassChain] = ClassSampler, n_leapfrog: int = 0) 
         n_frequencies=M,
         kind=kind,
         n_leapfrog=n_leapfrog,
+        carries=n_anew is not None,
     )
+    if n_anew is not None:
+        sampler = replace(sampler, tuning=replace(sampler.tuning, n_anew=n_anew))
     if "learned" not in case:
         return sampler
     prior = ScalePrior(_SCALE_SHAPE, base.scale)
@@ -79,6 +84,16 @@ def sweep(sampler: ClassChain, rng: np.random.Generator, state: ClassState) -> C
     return sampler.step(rng, state)[0]
 
 
+def only_carries(sampler: ClassChain, rng: np.random.Generator, state: ClassState) -> ClassState:
+    """The state after moves of many frequencies together, and coefficients given these."""
+    assert isinstance(sampler, ClassSampler)
+    products_of, W = sampler._weighed(rng, state), state.frequencies
+    grams = tuple(each.gram for each in products_of(W[:0], W))
+    mixture = state.mixture
+    mixture, W, grams = sampler._carry(rng, state, mixture, W, grams, products_of)
+    return sampler._complete(rng, replace(state, mixture=mixture), W, grams)
+
+
 def distances(
     case: str,
     n: int,
@@ -88,9 +103,10 @@ def distances(
     *,
     step: Step = sweep,
     n_leapfrog: int = 0,
+    n_anew: int | None = None,
 ) -> dict[str, float]:
     """Largest difference of distribution functions, for each statistic."""
-    rng, sampler = np.random.default_rng(seed), make(case, kind, n_leapfrog)
+    rng, sampler = np.random.default_rng(seed), make(case, kind, n_leapfrog, n_anew)
     joint = replace(JOINT, take=lambda rng, own, state: step(own, rng, state))
     reference = prior_statistics(case, n_reference(n))
     found = joint.distances(rng, sampler, n, n_steps, reference)

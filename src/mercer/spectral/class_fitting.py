@@ -64,7 +64,7 @@ from mercer.spectral.fitting import (
     right_targets,
 )
 from mercer.spectral.missing import InputLaws
-from mercer.spectral.mixture import Mixture
+from mercer.spectral.mixture import Mixture, Start
 from mercer.spectral.model import COUNTS, GammaPrior, Scales, design
 from mercer.spectral.prediction import function_draws, spread
 from mercer.spectral.rows import (
@@ -74,8 +74,7 @@ from mercer.spectral.rows import (
     check_table,
     some_positions,
 )
-from mercer.spectral.sampler import Start
-from mercer.spectral.settings import SpectralSettings
+from mercer.spectral.settings import FEWEST_RESOLVED, MANY_ROWS, SpectralSettings
 from mercer.spectral.trajectory import Ascent, prepare_ascent
 
 Array = NDArray[np.float64]
@@ -107,13 +106,23 @@ class ClassSettings:
     sampler: str = "polya-gamma"  # one of `SAMPLERS`
     n_leapfrog: int = 0  # steps of the trajectory before each sweep; 0 for none
     law: Law = CLASSES  # of the targets, with its parameters where chains start
+    carries: bool = False  # whether components move with all their members as well
 
     @property
     def n_sweeps(self) -> int:
-        """How many make a step: several of few frequencies, if nothing else moves these."""
-        is_cheap = self.spectral.n_frequencies <= _FEW_FREQUENCIES
-        is_alone = self.n_leapfrog == 0 and not self.law.is_firm
-        return self.spectral.n_sweeps if is_cheap and is_alone else 1
+        """How many make a step: several of few frequencies, if nothing goes before a sweep.
+
+        Half as many where components carry their members, which takes more than half of the time.
+        """
+        if self.n_leapfrog > 0 or self.law.is_firm:
+            return 1
+        if self.carries:
+            return max(self.spectral.n_sweeps // 2, 1)
+        return self.spectral.n_sweeps if self.spectral.n_frequencies <= _FEW_FREQUENCIES else 1
+
+    def may_carry(self, n_rows: int) -> bool:
+        """Whether so many rows are few enough for moves that take several passes."""
+        return self.spectral.proposals == "pcn" and n_rows < MANY_ROWS
 
     def model(self, n_inputs: int) -> LogisticModel:
         """Return the regressions."""
@@ -203,14 +212,13 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
         if common.is_scale_learned:
             deadline = options.deadline_before_chains(TIME_OF_START)
             found = settings.climb(stream(options.entropy, "scales"), X, codes, deadline=deadline)
+        n_auto = common.n_frequencies if common.rows_to_resolve > 0 else 0
         common = resolve(common, settings.log_evidence, rows, X, found, options, _SHARE_LOST)
         settings = replace(settings, spectral=common)
-    ascent = None
-    if common.proposals == "pcn" and not settings.law.is_firm:
-        precisions = settings.precisions_of_ascent(rows.n_inputs)
-        rng, seconds = stream(options.entropy, "rows", 4), _seconds_of_ascent(options)
-        ascent = prepare_ascent(rng, rows, precisions, seconds)
-    sampler = make_class_sampler(rows, X, found, settings, ascent)
+        sampler = _sampler_of(rows, X, found, settings, options)
+        if isinstance(sampler, ClassSampler) and settings.may_carry(rows.n_rows):
+            settings = held(settings, sampler, options, n_auto)
+            sampler = _sampler_of(rows, X, found, settings, options)
     adaptation = ClassAdaptation(common.proposals == "pcn")
     sampled, diagnostics = sample_long_enough(
         sampler,
@@ -224,6 +232,58 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
     if found.is_cut:
         notes = (CUT_START, *notes)
     return FittedSpectral(found, sampled.draws, diagnostics, notes)
+
+
+def _sampler_of(
+    rows: TrainingRows, X: Array, found: Scales, settings: ClassSettings, options: RunOptions
+) -> ClassChain:
+    """Put the sampler together with the climb of its chains to their start."""
+    ascent = None
+    if settings.spectral.proposals == "pcn" and not settings.law.is_firm:
+        precisions = settings.precisions_of_ascent(rows.n_inputs)
+        rng, seconds = stream(options.entropy, "rows", 4), _seconds_of_ascent(options)
+        ascent = prepare_ascent(rng, rows, precisions, seconds)
+    return make_class_sampler(rows, X, found, settings, ascent)
+
+
+# Where rows hold few frequencies.
+#
+# Nearly any other frequency would then do in place of one. Most are there for nothing: sweeps are
+# dear, and how many a component has is a walk of all. Fewer are as good, and what holds the kernel
+# in its place is what the mixture has from its members, so that components move with these. At the
+# start that cannot be told, as chains may still find where frequencies matter: a short run tells.
+
+# Sweeps of that run for each of a draw, of which the last ones count; the least share of accepted
+# proposals from the whole mixture, and frequencies for each that is refused.
+_SWEEPS_OF_LOOK, _LAST_SWEEPS = 40, 10
+_MOSTLY_ACCEPTED, _A_REFUSAL = 0.65, 1.5
+
+
+def held(
+    settings: ClassSettings, sampler: ClassChain, options: RunOptions, n_auto: int
+) -> ClassSettings:
+    """Have fewer frequencies, and components that carry them, where rows hold few of them.
+
+    Of a sampler over few rows; ``n_auto`` is how many they might have been, 0 where that is given.
+    Settings stay as they are where time is up before that is known.
+    """
+    m, deadline = sampler.n_frequencies, options.deadline_before_chains(TIME_OF_START)
+    sampler = replace(sampler, n_leapfrog=0)
+    rng, accepted = stream(options.entropy, "scales", 7), list[float]()
+    state = sampler.init(rng)
+    for _ in range(_SWEEPS_OF_LOOK * settings.spectral.n_sweeps // sampler.tuning.n_sweeps):
+        if is_late(deadline):
+            return settings
+        state, info = sampler.step(rng, state)
+        accepted.append(info.global_acceptance)
+    share = float(np.mean(accepted[-_LAST_SWEEPS:]))
+    if share < _MOSTLY_ACCEPTED:
+        return settings
+    spectral = settings.spectral
+    number = max(math.ceil(_A_REFUSAL * (1.0 - share) * m), FEWEST_RESOLVED)
+    if n_auto > 0 and number < m:
+        spectral = replace(spectral, n_frequencies=n_auto).reduced(number)
+    return replace(settings, spectral=spectral, carries=True)
 
 
 def _seconds_of_ascent(options: RunOptions) -> float | None:
@@ -277,6 +337,7 @@ def make_class_sampler(
         n_leapfrog=settings.n_leapfrog,
         law=settings.law,
         missing=missing_of(rows),
+        carries=settings.carries,
     )
 
 

@@ -109,6 +109,9 @@ def signs_of(codes: Array, n_functions: int) -> Array:
 #    Polya-Gamma Latent Variables", JASA 2013.
 
 
+_ENOUGH = 1e12  # beside the rounding of z'Omega z
+
+
 @dataclass(frozen=True)
 class LogisticModel:
     """What is fixed of the regressions of all sticks, with p columns of H: intercept and inputs.
@@ -133,6 +136,20 @@ class LogisticModel:
         """Diagonal of Lambda_0, shape (2 M + p,)."""
         linear = self.linear_precisions(linear_precision)
         return np.concatenate([np.full(n_features, ridge), linear])
+
+    def added(self, prior_precisions: Array) -> Array:
+        """Return what the diagonal of [F, z]' Omega [F, z] takes: Lambda_0, then what has no part.
+
+        The last pivot says nothing, and need only be positive.
+        """
+        return np.append(prior_precisions, _ENOUGH)
+
+    def evidence_of_factor(self, factor: Array, prior_precisions: Array) -> float:
+        """log p(t | W, omega) + n log 2, in nats, from the factor of these products."""
+        m = len(prior_precisions)
+        solved, diagonal = factor[m, :m], factor.diagonal()[:m]
+        log_det_ratio = np.log(diagonal).sum() - 0.5 * np.log(prior_precisions).sum()
+        return float(0.5 * solved @ solved - log_det_ratio)
 
     def precisions_of_all(self, n_features: int, ridges: Array, linear_precisions: Array) -> Array:
         """Those of every function, shape (K, 2 M + p), from precisions of shape (K,)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ from mercer.spectral.class_model import (
 )
 from mercer.spectral.loops import move_jointly
 from mercer.spectral.missing import MissingInputs
-from mercer.spectral.mixture import Mixture, MixtureState
+from mercer.spectral.mixture import Mixture, MixtureState, Start
 from mercer.spectral.model import (
     RIDGE_LIMITS,
     GammaPrior,
@@ -49,15 +49,19 @@ from mercer.spectral.rows import (
     MemoryRows,
     Say,
     TrainingRows,
+    Weigh,
+    WeighOf,
+    WeightedProducts,
     function_sums,
     of_blocks,
     weighted_products,
 )
 from mercer.spectral.sampler import (
     TARGET_ACCEPTANCE,
+    Given,
     LearnedStep,
     SpectralInfo,
-    Start,
+    carry,
     choose,
     decide_together,
     device_of,
@@ -101,6 +105,7 @@ class ClassChain(Sampler[ClassState, SpectralInfo]):
     n_leapfrog: int = 0  # steps of the trajectory that each sweep begins with; 0 for none
     law: Law = CLASSES  # of the targets, with its parameters where chains start
     missing: MissingInputs | None = None  # inputs that are drawn along, of rows in memory
+    carries: bool = False  # whether components move with all their members as well
 
     def init(self, rng: np.random.Generator) -> ClassState:
         """Draw frequencies at the scales of the start; all functions are 0."""
@@ -296,9 +301,34 @@ def logistic_ridge_density(
     return RidgeDensity(*reduced, None, 0.0, prior, lowest_ridge(n_rows))
 
 
+class WeighedOnce:
+    """Weights that one pass over few rows gives, the same in each further pass.
+
+    Functions that later passes have say nothing: where these were known is not asked again.
+    """
+
+    def __init__(self, weigh_of: WeighOf) -> None:
+        self._weigh_of = weigh_of
+        self._weighed: dict[int, list[tuple[Array, Array]]] = {}
+
+    def __call__(self, index: int) -> Weigh:
+        """Weigh the rows of a block: as before, if it was there before."""
+        if index in self._weighed:
+            said = iter(self._weighed[index])
+            return lambda f, y: next(said)
+        kept, weigh = self._weighed.setdefault(index, []), self._weigh_of(index)
+
+        def weigh_and_keep(f: Array, y: Array) -> tuple[Array, Array]:
+            kept.append(weigh(f, y))
+            return kept[-1]
+
+        return weigh_and_keep
+
+
 # Warm-up of chains of classes: the step of the proposals, and that of the trajectories.
 
 _TARGET_OF_TRAJECTORIES = 0.8
+_REFUSALS = 3.0  # left by what is proposed anew together, if each were decided alone
 
 
 @dataclass(frozen=True)
@@ -326,7 +356,8 @@ class ClassAdaptation(Adaptation):
         """Move both steps by what the last sweep accepted."""
         proposals, trajectory = learned.proposals, learned.trajectory
         if self.has_steps:
-            proposals = proposals.after(info.acceptance_rate - TARGET_ACCEPTANCE)
+            excess, refused = info.acceptance_rate - TARGET_ACCEPTANCE, 1.0 - info.global_acceptance
+            proposals = proposals.after(excess, refused)
         if sampler.is_moved:
             trajectory = trajectory.after(info.trajectory_acceptance - _TARGET_OF_TRAJECTORIES)
         tuning = replace(sampler.tuning, step=proposals.step, trajectory=trajectory.step)
@@ -334,8 +365,15 @@ class ClassAdaptation(Adaptation):
 
     def finish(self, learned: LearnedSteps, sampler: Any) -> Any:
         """Keep the averages of the searches."""
-        averages = {"step": learned.proposals.average, "trajectory": learned.trajectory.average}
-        tuning = replace(sampler.tuning, **averages)
+        n_anew = (
+            learned.proposals.n_anew(sampler.n_frequencies, _REFUSALS) if sampler.carries else 0
+        )
+        tuning = replace(
+            sampler.tuning,
+            step=learned.proposals.average,
+            trajectory=learned.trajectory.average,
+            n_anew=n_anew,
+        )
         return self.with_tuning(sampler, tuning)
 
 
@@ -353,10 +391,12 @@ class ClassAdaptation(Adaptation):
 # 2. One pass over the rows: omega | beta, W, and products weighted by it.
 # 3. Each frequency in its turn, accepted by the ratio of evidences given omega, beta integrated
 #    out; those of the functions multiply.
-# 4. The ridges, beta integrated out.
-# 5. beta given W and omega.
-# 6. The precisions of the linear parts given beta.
-# 7. Z with the signs of the frequencies, (mu, Sigma), base scale, concentration.
+# 4. Where rows are few, components with their members, a scale, many anew, as with numbers, given
+#    the same omega: two or three more passes.
+# 5. The ridges, beta integrated out.
+# 6. beta given W and omega.
+# 7. The precisions of the linear parts given beta.
+# 8. Z with the signs of the frequencies, (mu, Sigma), base scale, concentration.
 #
 # omega is drawn anew in each sweep, before W moves, and does not outlive it; beta is drawn after
 # the last change of W.
@@ -367,11 +407,16 @@ class ClassAdaptation(Adaptation):
 # and (15): that is `mercer.spectral.class_sampler`; here beta is integrated out exactly, all of it
 # at once. The ridge is drawn; a linear part; several classes.
 #
-# **Cost** of a step: (C - 1) (16 n M^2 flops and O(M^3)), fewer rows for later functions.
+# **Cost** of a step: (C - 1) (16 n M^2 flops and O(M^3)), fewer rows for later functions; with 4
+# up to (C - 1) (40 n M^2 and O(K M^3)), K components.
 #
 # References
 # ----------
 # .. [1] Oliva et al., Bayesian nonparametric kernel-learning (AISTATS 2016), section 3.3.2.
+
+
+# (new, old frequencies) -> weighted products of all functions, by one pass.
+ProductsOf = Callable[[Array, Array], tuple[WeightedProducts, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,7 +433,9 @@ class ClassSampler(ClassChain):
         """Take one sweep."""
         state, trajectory = self.before_sweep(rng, state)
         state = self._resize(rng, state)
-        mixture, W, grams, accepted = self._sweep(rng, state)
+        mixture, W, grams, accepted, products_of = self._sweep(rng, state)
+        if self.carries:
+            mixture, W, grams = self._carry(rng, state, mixture, W, grams, products_of)
         new = self._complete(rng, replace(state, mixture=mixture), W, grams)
         new = self._turn(rng, new)
         density = log_likelihood(self.rows, new.frequencies, new.coef, new.law)
@@ -423,15 +470,22 @@ class ClassSampler(ClassChain):
         none = np.zeros_like(state.deviations)
         return replace(state, mean=coef, deviations=none, ridge=ridge, linear_precision=linear)
 
+    def _weighed(self, rng: np.random.Generator, state: ClassState) -> ProductsOf:
+        """Have omega drawn in the first pass, which has the frequencies of the state."""
+        weigh_of = of_blocks(rng, state.law.weigher)
+        weigh_of = WeighedOnce(weigh_of) if self.carries else weigh_of
+        coef, tasks = state.coef, state.law.tasks
+        return lambda new, old: weighted_products(self.rows, new, old, coef, weigh_of, tasks)
+
     def _sweep(
         self, rng: np.random.Generator, state: ClassState
-    ) -> tuple[MixtureState, Array, tuple[Array, ...], tuple[float, float]]:
-        """Steps 1 to 3: mixture, frequencies, products of each function, what was accepted."""
+    ) -> tuple[MixtureState, Array, tuple[Array, ...], tuple[float, float], ProductsOf]:
+        """Steps 1 to 3: mixture, frequencies, their products, what was accepted; what weighs so."""
         W = state.frequencies
         proposed = propose_all(rng, self.mixture, state.mixture, W, self.tuning)
         log_uniform = np.log(rng.random(len(W)))
-        given = W, state.coef, of_blocks(rng, state.law.weigher), state.law.tasks
-        products = weighted_products(self.rows, proposed.frequencies, *given)
+        products_of = self._weighed(rng, state)
+        products = products_of(proposed.frequencies, W)
         if self._device is None:
             products = tuple(each.here() for each in products)
         joints = tuple(
@@ -443,12 +497,30 @@ class ClassSampler(ClassChain):
         is_accepted = decide_together(joints, log_uniform).is_accepted
         grams = tuple(choose(each.gram, each, is_accepted) for each in products)
         mixture, W = proposed.decided(state.mixture, W, is_accepted)
-        return mixture, W, grams, proposed.rates(is_accepted)
+        return mixture, W, grams, proposed.rates(is_accepted), products_of
+
+    def _carry(
+        self,
+        rng: np.random.Generator,
+        state: ClassState,
+        mixture: MixtureState,
+        W: Array,
+        grams: tuple[Array, ...],
+        products_of: ProductsOf,
+    ) -> tuple[MixtureState, Array, tuple[Array, ...]]:
+        """Step 4."""
+        given = Given(
+            self.model,
+            list(self._precisions(state)),
+            lambda new, old: tuple(each.here() for each in products_of(new, old)),
+            lambda moved: tuple(each.here().gram for each in products_of(moved[:0], moved)),
+        )
+        return carry(rng, self.mixture, given, mixture, W, grams, self.tuning.n_anew)
 
     def _complete(
         self, rng: np.random.Generator, state: ClassState, W: Array, grams: tuple[Array, ...]
     ) -> ClassState:
-        """Steps 4 to 6: draw ridges, coefficients and precisions of the linear parts."""
+        """Steps 5 to 7: draw ridges, coefficients and precisions of the linear parts."""
         mean, deviations = np.empty_like(state.mean), np.empty_like(state.deviations)
         ridges, precisions = state.ridge.copy(), state.linear_precision.copy()
         model = self.model

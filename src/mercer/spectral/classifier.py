@@ -142,11 +142,10 @@ class BaNKClassifier(FunctionClassifier):
         Sweeps of each chain that tune the steps and are dropped. Of a spectrum from 3000 rows or
         more, and unless ``proposals="prior"``, the first one begins where up to 400 steps up the
         posterior of all frequencies and coefficients have led, on at most 20 000 rows.
-    thin : int or "auto", default=1
+    thin : int or "auto", default="auto"
         One of so many sweeps is kept. "auto": each; but where diagnostics would warn and longer
         chains may end that, chains go on to two, three or four times as many sweeps, of which one
-        in so many is kept (several chains of 100 draws or more, and fewer than 5000 rows). For
-        classes that seldom ends a warning.
+        in so many is kept (several chains of 100 draws or more, and fewer than 5000 rows).
 
     Attributes
     ----------
@@ -211,7 +210,7 @@ class BaNKClassifier(FunctionClassifier):
     n_draws: int = 100
     n_warmup: int = 50
     n_chains: int = 4
-    thin: int | str = 1
+    thin: int | str = "auto"
     random_state: int | np.random.Generator | np.random.RandomState | None = None
     n_jobs: int | None = None
     progress: bool | str = "auto"

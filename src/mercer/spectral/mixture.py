@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -235,6 +236,24 @@ class Carried:
         return replace(state, components=components), np.where(took, self.frequencies, W)
 
 
+def decide_groups(
+    log_evidence: Callable[[NDArray[np.bool_]], float], log_uniform: Array
+) -> tuple[NDArray[np.bool_], float]:
+    """Accept or reject groups of proposals in their turn, all of a group or none.
+
+    ``log_evidence`` is that where some groups are accepted, in nats; ``log_uniform`` has one
+    entry for each group. Returns what is accepted, and its log evidence.
+    """
+    is_accepted = np.zeros(len(log_uniform), dtype=bool)
+    now = log_evidence(is_accepted)
+    for k, level in enumerate(log_uniform):
+        is_accepted[k] = True
+        then = log_evidence(is_accepted)
+        is_accepted[k] = level < then - now
+        now = then if is_accepted[k] else now
+    return is_accepted, now
+
+
 @dataclass(frozen=True)
 class Mixture:
     """The prior of frequencies and its Gibbs sampler. Nothing that is passed in is changed.
@@ -444,3 +463,38 @@ class ProposalTuning:
     global_share: float = 0.0  # of the frequencies that have a global proposal in a sweep
     n_sweeps: int = 1  # that make a step
     n_anew: int = 0  # frequencies that all that is known from them is forgotten with, at a time
+
+
+_PART_OF_A_WAVE, _SPREAD_OF_A_WAVE = 16, 0.01  # of frequencies at the start, and of a frequency
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where chains start: each draws frequencies around these scales."""
+
+    scales: Array  # (d,), standard deviation of the frequencies of each input
+    factors: tuple[float, ...]  # one component at each multiple of the scales
+    ridge: float
+    linear_precision: float
+    waves: tuple[Array, ...] = ()  # (d,) each, frequencies that the rows show by themselves
+
+    def frequencies(self, rng: np.random.Generator, n: int) -> tuple[Array, Labels]:
+        """Draw n frequencies, (n, d), and say which factor or wave each has.
+
+        A sixteenth of them, one at least, are a wave's, if there is room.
+        """
+        W, Z = rng.standard_normal((n, len(self.scales))) * self.scales_of(n), self.places(n)
+        each = max(n // _PART_OF_A_WAVE, 1)
+        for k, wave in enumerate(self.waves[: n // (2 * each)]):
+            own = slice(n - (k + 1) * each, n - k * each)
+            W[own] = wave * (1.0 + _SPREAD_OF_A_WAVE * rng.standard_normal((each, 1)))
+            Z[own] = len(self.factors) + k
+        return W, Z
+
+    def places(self, n: int) -> Labels:
+        """Which factor each of n frequencies has, shape (n,)."""
+        return np.arange(n) * len(self.factors) // n
+
+    def scales_of(self, n: int) -> Array:
+        """Standard deviations that n frequencies are drawn with, shape (n, d)."""
+        return np.outer(np.array(self.factors)[self.places(n)], self.scales)

@@ -31,7 +31,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,6 +176,10 @@ class RegressionModel:
         ratio = a0 * math.log(self.noise_rate) - an * math.log(rate) - 0.5 * log_det_ratio
         return float(constant + ratio)
 
+    def evidence_of_factor(self, factor: Array, prior_precisions: Array) -> float:
+        """Log evidence in nats of all outputs, from the factor of [F, Y]'[F, Y] with `added`."""
+        return _rates_and_evidence(self, factor, prior_precisions)[1]
+
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
@@ -214,14 +218,24 @@ def coefficients(
     return Coefficients(np.ascontiguousarray(mean.T), inner, np.array(rates), evidence)
 
 
-def evidence_of_products(model: RegressionModel, gram: Array, prior_precisions: Array) -> float:
+class Evidence(Protocol):
+    """What makes an evidence of the products of a regression, coefficients integrated out."""
+
+    def added(self, prior_precisions: Array) -> Array:
+        """Return what the diagonal of the products takes."""
+
+    def evidence_of_factor(self, factor: Array, prior_precisions: Array) -> float:
+        """Log evidence in nats, up to a constant, of the factor of these products."""
+
+
+def evidence_of_products(model: Evidence, gram: Array, prior_precisions: Array) -> float:
     """Log evidence in nats from [F, y]'[F, y]; minus infinity where F is collinear."""
     bordered = _raised(gram, model.added(prior_precisions))
     return _evidence_of_bordered(model, bordered, prior_precisions)
 
 
 def evidence_of_choice(
-    model: RegressionModel, gram: Array, products: Any, took: NDArray[np.bool_], priors: Array
+    model: Evidence, gram: Array, products: Any, took: NDArray[np.bool_], priors: Array
 ) -> float:
     """Log evidence in nats where some frequencies (M,) are replaced by new ones, as `select`."""
     bordered = np.empty(gram.shape, order="F")
@@ -240,12 +254,12 @@ def _raised(gram: Array, added: Array) -> Array:
     return raised
 
 
-def _evidence_of_bordered(model: RegressionModel, bordered: Array, priors: Array) -> float:
+def _evidence_of_bordered(model: Evidence, bordered: Array, priors: Array) -> float:
     try:
         factor = factorise(bordered)
     except NumericalError:
         return -math.inf
-    return _rates_and_evidence(model, factor, priors)[1]
+    return model.evidence_of_factor(factor, priors)
 
 
 def _rates_and_evidence(

@@ -408,7 +408,7 @@ class RowsWithout(TrainingRows):
 #
 #     [Phi*, Phi, H, z]' Omega [Phi*, Phi, H, z]
 #
-# for each function over its own rows. omega is used and forgotten: never stored, never stale.
+# for each function over its own rows. omega is used and forgotten, or kept for one sweep.
 # Nothing is known from the sweep before, since the weights change: 16 n M^2 flops a function.
 #
 # Blocks are summed in pairs, pairs in fours and so on, in their order; each has its own stream of

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,8 +58,17 @@ from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.spectral.base_measure import Components
 from mercer.spectral.loops import assemble, decide_few, decide_few_together, gather, select
 from mercer.spectral.missing import InputState, MissingInputs, normal_log_likelihood
-from mercer.spectral.mixture import Mixture, MixtureState, ProposalTuning, Whole, without_gaps
+from mercer.spectral.mixture import (
+    Mixture,
+    MixtureState,
+    ProposalTuning,
+    Start,
+    Whole,
+    decide_groups,
+    without_gaps,
+)
 from mercer.spectral.model import (
+    Evidence,
     FirstFunction,
     Probe,
     RegressionModel,
@@ -104,7 +113,6 @@ TARGET_ACCEPTANCE = 0.3
 _SMALLEST_STEP = 1e-6
 # Share of the frequencies that have a global proposal, for local steps of 0 and of 1.
 _GLOBAL_SHARES = (0.5, 0.9)
-_PART_OF_A_WAVE, _SPREAD_OF_A_WAVE = 16, 0.01  # of frequencies at the start, and of a frequency
 _FIRST_STEPS = 5  # of warm-up, without weight in the average: the way in
 
 
@@ -196,6 +204,11 @@ class LearnedStep:
         average = share * log_step + before * self.log_average
         return LearnedStep(n, log_step, average, share * refused + before * self.refused)
 
+    def n_anew(self, m: int, refusals: float = 1.0) -> int:
+        """How many of m to propose anew together: as leave so many refusals, if half or more."""
+        n = int(m / max(1.0, m * self.refused / refusals))
+        return n if 2 * n >= m else 0
+
     @property
     def step(self) -> float:
         """The step to try next."""
@@ -235,9 +248,8 @@ class StepAdaptation(Adaptation):
     def finish(self, learned: LearnedStep, sampler: Any) -> Any:
         """Keep the average of the search, and look at all rows."""
         level, m = len(self.more_rows_after), sampler.n_frequencies
-        n_anew = int(m / max(1.0, m * learned.refused))
+        n_anew = learned.n_anew(m)
         n_sweeps = -(-self.n_sweeps // 2) if n_anew == m else self.n_sweeps
-        n_anew = n_anew if 2 * n_anew >= m else 0
         return self._tuned(sampler, learned.average, level, n_sweeps=n_sweeps, n_anew=n_anew)
 
     def _tuned(self, sampler: Any, step: float, level: int, **more: int) -> Any:
@@ -389,22 +401,61 @@ def device_of(rows: TrainingRows, n_frequencies: int) -> Device | None:
     return rows.device if n_frequencies > _FEW_ON_DEVICE else None
 
 
-def decide_groups(
-    log_evidence: Callable[[NDArray[np.bool_]], float], log_uniform: Array
-) -> tuple[NDArray[np.bool_], float]:
-    """Accept or reject groups of proposals in their turn, all of a group or none.
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What moves of many frequencies are decided by: regressions on all, whose evidences add."""
 
-    ``log_evidence`` is that where some groups are accepted, in nats; ``log_uniform`` has one
-    entry for each group. Returns what is accepted, and its log evidence.
+    model: Evidence
+    precisions: Sequence[Array]  # of the coefficients of each regression, (2 M + p,)
+    products: Callable[[Array, Array], tuple[Any, ...]]  # of new and old frequencies: one pass
+    grams: Callable[[Array], tuple[Array, ...]]  # of frequencies: one pass
+
+    def evidence(self, grams: tuple[Array, ...]) -> float:
+        """Log evidence in nats from the products of all regressions."""
+        given = zip(grams, self.precisions, strict=True)
+        return sum(evidence_of_products(self.model, *each) for each in given)
+
+
+def carry(
+    rng: np.random.Generator,
+    prior: Mixture,
+    given: Given,
+    mixture: MixtureState,
+    W: Array,
+    grams: tuple[Array, ...],
+    n_anew: int,
+) -> tuple[MixtureState, Array, tuple[Array, ...]]:
+    """Move components, then a scale, that take their members along; then ``n_anew`` anew.
+
+    Frequencies W (M, d) have the products ``grams``; returned are mixture, frequencies, products.
     """
-    is_accepted = np.zeros(len(log_uniform), dtype=bool)
-    now = log_evidence(is_accepted)
-    for k, level in enumerate(log_uniform):
-        is_accepted[k] = True
-        then = log_evidence(is_accepted)
-        is_accepted[k] = level < then - now
-        now = then if is_accepted[k] else now
-    return is_accepted, now
+    carried = prior.propose_components(rng, mixture, W)
+    products, Z = given.products(carried.frequencies, W), mixture.assignment
+    of_all = list(zip(grams, products, given.precisions, strict=True))
+
+    def log_evidence(is_accepted: NDArray[np.bool_]) -> float:
+        took = is_accepted[Z]
+        return sum(
+            evidence_of_choice(given.model, gram, each, took, precisions)
+            for gram, each, precisions in of_all
+        )
+
+    log_uniform = np.log(rng.random(mixture.n_components))
+    is_accepted, now = decide_groups(log_evidence, log_uniform)
+    grams = tuple(choose(gram, each, is_accepted[Z]) for gram, each, _ in of_all)
+    mixture, W = carried.decided(mixture, W, is_accepted)
+    proposals: list[Callable[..., Whole]] = []
+    if prior.scale_prior is not None:
+        proposals.append(prior.propose_scale)
+    if n_anew > 0:
+        proposals.append(functools.partial(prior.propose_anew, n=n_anew))
+    for propose_whole in proposals:
+        new, moved, log_ratio = propose_whole(rng, mixture, W)
+        others = given.grams(moved)
+        then = given.evidence(others)
+        if math.log(1.0 - rng.random()) < then - now + log_ratio:
+            mixture, W, grams, now = new, moved, others, then
+    return mixture, W, grams
 
 
 @dataclass(frozen=True)
@@ -460,38 +511,6 @@ def _log_density(state: SpectralState) -> tuple[str, float]:
     if not len(state.noise.said):
         return "log_evidence", state.coef.log_evidence
     return "log_likelihood", state.noise.log_likelihood
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Where chains start: each draws frequencies around these scales."""
-
-    scales: Array  # (d,), standard deviation of the frequencies of each input
-    factors: tuple[float, ...]  # one component at each multiple of the scales
-    ridge: float
-    linear_precision: float
-    waves: tuple[Array, ...] = ()  # (d,) each, frequencies that the rows show by themselves
-
-    def frequencies(self, rng: np.random.Generator, n: int) -> tuple[Array, NDArray[np.int64]]:
-        """Draw n frequencies, (n, d), and say which factor or wave each has.
-
-        A sixteenth of them, one at least, are a wave's, if there is room.
-        """
-        W, Z = rng.standard_normal((n, len(self.scales))) * self.scales_of(n), self.places(n)
-        each = max(n // _PART_OF_A_WAVE, 1)
-        for k, wave in enumerate(self.waves[: n // (2 * each)]):
-            own = slice(n - (k + 1) * each, n - k * each)
-            W[own] = wave * (1.0 + _SPREAD_OF_A_WAVE * rng.standard_normal((each, 1)))
-            Z[own] = len(self.factors) + k
-        return W, Z
-
-    def places(self, n: int) -> NDArray[np.int64]:
-        """Which factor each of n frequencies has, shape (n,)."""
-        return np.arange(n) * len(self.factors) // n
-
-    def scales_of(self, n: int) -> Array:
-        """Standard deviations that n frequencies are drawn with, shape (n, d)."""
-        return np.outer(np.array(self.factors)[self.places(n)], self.scales)
 
 
 def take_sweeps(
@@ -724,32 +743,17 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         gram: Array,
         rows: AnyRows,
     ) -> tuple[MixtureState, Array, Array]:
-        """Step 4: components, then a scale, that take their members along; then many anew."""
+        """Step 4."""
         model = self._model_of(gram)
         precisions = model.prior_precisions(2 * len(W), state.ridge, state.linear_precision)
-
-        carried = self.mixture.propose_components(rng, mixture, W)
-        products, Z = rows.products(carried.frequencies, W).here(), mixture.assignment
-
-        def log_evidence(is_accepted: NDArray[np.bool_]) -> float:
-            return evidence_of_choice(model, gram, products, is_accepted[Z], precisions)
-
-        log_uniform = np.log(rng.random(mixture.n_components))
-        is_accepted, now = decide_groups(log_evidence, log_uniform)
-        gram = choose(gram, products, is_accepted[Z])
-        mixture, W = carried.decided(mixture, W, is_accepted)
-        proposals: list[Callable[..., Whole]] = []
-        if self.mixture.scale_prior is not None:
-            proposals.append(self.mixture.propose_scale)
-        if self.tuning.n_anew > 0:
-            proposals.append(functools.partial(self.mixture.propose_anew, n=self.tuning.n_anew))
-        for propose_whole in proposals:
-            new, moved, log_ratio = propose_whole(rng, mixture, W)
-            other = rows.gram(moved)
-            then = evidence_of_products(model, other, precisions)
-            if math.log(1.0 - rng.random()) < then - now + log_ratio:
-                mixture, W, gram, now = new, moved, other, then
-        return mixture, W, gram
+        given = Given(
+            model,
+            (precisions,),
+            lambda new, old: (rows.products(new, old).here(),),
+            lambda moved: (rows.gram(moved),),
+        )
+        mixture, W, grams = carry(rng, self.mixture, given, mixture, W, (gram,), self.tuning.n_anew)
+        return mixture, W, grams[0]
 
     def _complete(
         self,

@@ -5,9 +5,15 @@ import pytest
 
 from mercer.posterior.draws import Draws
 from mercer.spectral.class_fitting import _words_of_trajectories
-from mercer.spectral.class_model import ClassState, logistic_coefficients
-from mercer.spectral.class_sampler import ClassSampler, logistic_ridge_density
-from mercer.spectral.model import GammaPrior
+from mercer.spectral.class_model import (
+    CLASSES,
+    ClassState,
+    LogisticModel,
+    logistic_coefficients,
+)
+from mercer.spectral.class_sampler import ClassSampler, WeighedOnce, logistic_ridge_density
+from mercer.spectral.model import GammaPrior, evidence_of_products
+from mercer.spectral.rows import of_blocks
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import functions, make_classes, plain_log_likelihood, problem
 
@@ -82,6 +88,25 @@ def test_the_density_of_the_ridge_is_that_of_the_evidence(n_linear: int) -> None
     for x in (-3.0, 0.0, 2.0):
         assert density(x) - density(1.0) == pytest.approx(expected(x) - expected(1.0), rel=1e-9)
     assert density(-100.0) == -np.inf
+
+
+def test_the_evidence_of_products_is_that_of_the_coefficients() -> None:
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((12, 8))
+    diagonal, model = np.full(7, 0.7), LogisticModel(0, None, GammaPrior(2.0, 3.0))
+    expected = logistic_coefficients(A.T @ A, diagonal).log_evidence
+    assert evidence_of_products(model, A.T @ A, diagonal) == pytest.approx(expected, rel=1e-10)
+
+
+def test_later_passes_weigh_rows_as_the_first_did() -> None:
+    """Block by block, whatever the functions are by then."""
+    weigh_of = WeighedOnce(of_blocks(np.random.default_rng(5), CLASSES.weigher))
+    blocks = (0, np.linspace(-1.0, 1.0, 5)), (3, np.ones(4)), (1, np.zeros(2))
+    first = [weigh_of(index)(f, np.full(len(f), 0.5)) for index, f in blocks]
+    for (index, f), (omega, kappa) in zip(blocks, first, strict=True):
+        again = weigh_of(index)(np.full(len(f), 9.0), np.zeros(len(f)))
+        np.testing.assert_array_equal(again, (omega, kappa))
+    assert not np.array_equal(first[0][0], first[1][0])
 
 
 def test_it_says_where_trajectories_are_refused() -> None:

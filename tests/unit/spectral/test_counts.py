@@ -289,7 +289,7 @@ def test_rows_to_ask_for_are_those_whose_counts_say_most() -> None:
     """Bits against the sum over all counts; a mean of nothing says nothing, however unknown."""
     rng = np.random.default_rng(0)
     X, pool = rng.uniform(-2.0, 2.0, (150, 1)), np.array([[-2.5], [0.0], [1.5], [2.0], [2.5]])
-    settings = {"n_frequencies": 12, "n_warmup": 20, "n_chains": 2}
+    settings = {"n_frequencies": 12, "n_warmup": 50, "n_draws": 100, "n_chains": 2}
     model = tiny(noise="negative_binomial", **settings)
     model.fit(X, rng.poisson(np.exp(3.0 * X[:, 0] - 2.0)))
     Z, r, functions = model._standardized(pool), 100.0, model._functions

@@ -11,12 +11,12 @@ import pytest
 from mercer.errors import NumericalError
 from mercer.spectral import settings as start
 from mercer.spectral.estimator import BaNKRegressor
+from mercer.spectral.mixture import Start
 from mercer.spectral.model import (
     GammaPrior,
     RegressionModel,
     Scales,
 )
-from mercer.spectral.sampler import Start
 from mercer.spectral.settings import BOUNDS, EvidenceOfScales, find_scales, find_waves
 from support.spectral_cases import marginal_law, plain_design, problem
 
