@@ -6,8 +6,7 @@ as are named in `DATA`; other rows of the table, 2000 at most, are predicted. Si
 "wavy" (classes, a wave and a product) and "blobs" (`make_classification`, a tenth of the labels
 flipped). The real ones are of scikit-learn and ``MERCER_DATA``.
 
-*Settings*: ``thin="auto"``, the default of numbers, and ``thin=1``, that of classes, whose chains
-end after 100 draws each.
+*Settings*: ``thin="auto"``, the default, and ``thin=1``, by which chains end after 100 draws each.
 
 A fit warns where R-hat, effective sizes or the length of its chains are not what its diagnostics
 ask for: see `mercer.posterior.diagnostics`. Two splits. A quarter of an hour; use ``--cache``;
