@@ -121,7 +121,7 @@ class ClassSettings:
         return self.spectral.n_sweeps if self.spectral.n_frequencies <= _FEW_FREQUENCIES else 1
 
     def may_carry(self, n_rows: int) -> bool:
-        """Whether so many rows are few enough for moves that take several passes."""
+        """Whether so many rows, which are in memory, are few enough for moves of several passes."""
         return self.spectral.proposals == "pcn" and n_rows < MANY_ROWS
 
     def model(self, n_inputs: int) -> LogisticModel:

@@ -302,7 +302,7 @@ def logistic_ridge_density(
 
 
 class WeighedOnce:
-    """Weights that one pass over few rows gives, the same in each further pass.
+    """Weights that one pass over few rows in memory gives, the same in each further pass.
 
     Functions that later passes have say nothing: where these were known is not asked again.
     """
