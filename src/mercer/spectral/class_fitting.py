@@ -74,7 +74,7 @@ from mercer.spectral.rows import (
     check_table,
     some_positions,
 )
-from mercer.spectral.settings import FEWEST_RESOLVED, MANY_ROWS, SpectralSettings
+from mercer.spectral.settings import MANY_ROWS, SpectralSettings
 from mercer.spectral.trajectory import Ascent, prepare_ascent
 
 Array = NDArray[np.float64]
@@ -256,7 +256,7 @@ def _sampler_of(
 # Sweeps of that run for each of a draw, of which the last ones count; the least share of accepted
 # proposals from the whole mixture, and frequencies for each that is refused.
 _SWEEPS_OF_LOOK, _LAST_SWEEPS = 40, 10
-_MOSTLY_ACCEPTED, _A_REFUSAL = 0.65, 1.5
+_MOSTLY_ACCEPTED, _A_REFUSAL, _FEWEST_HELD = 0.65, 3.0, 32
 
 
 def held(
@@ -280,7 +280,7 @@ def held(
     if share < _MOSTLY_ACCEPTED:
         return settings
     spectral = settings.spectral
-    number = max(math.ceil(_A_REFUSAL * (1.0 - share) * m), FEWEST_RESOLVED)
+    number = max(math.ceil(_A_REFUSAL * (1.0 - share) * m), _FEWEST_HELD)
     if n_auto > 0 and number < m:
         spectral = replace(spectral, n_frequencies=n_auto).reduced(number)
     return replace(settings, spectral=spectral, carries=True)

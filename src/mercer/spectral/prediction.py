@@ -507,7 +507,7 @@ class LearnedKernel:
         them) or 160, 384 from 5000 rows on; and then no more than have a use, the fewest
         from 32 on whose evidence is within .005 nats a row of that of all at the start. Of classes
         and counts of fewer than 5000 rows, if a short run refuses at most one of three others in
-        place of a frequency: half as many again as it refuses, 16 at least.
+        place of a frequency: three times as many as it refuses, 32 at least.
     concentration : float or "learn", default=2.0
         Concentration of the Dirichlet process: the larger, the more components.
     base_measure : {"diagonal", "full"}, default="diagonal"

@@ -395,7 +395,7 @@ class SpectralSettings:
         degrees = effective_degrees(W, X, found.ridge, self.rows_to_resolve)
         first = min(degrees, _FIRST_DEGREES)
         wanted = _A_DEGREE * first + _A_FURTHER_DEGREE * (degrees - first)
-        number = max(math.ceil(wanted), FEWEST_RESOLVED)
+        number = max(math.ceil(wanted), _FEWEST_RESOLVED)
         return self.reduced(min(number, self.n_frequencies))
 
     def reduced(self, number: int) -> SpectralSettings:
@@ -514,7 +514,7 @@ _A_ROW, _FEWEST, MOST_OF_FEW_ROWS = 0.4, 48, 160
 # Frequencies for each of the first degrees of freedom, and for each further one: fewer are as good
 # for a plain function, but not for a rich one with little noise.
 _A_DEGREE, _FIRST_DEGREES, _A_FURTHER_DEGREE = 0.6, 60.0, 1.25
-FEWEST_RESOLVED, _MOST_SWEEPS = 16, 4
+_FEWEST_RESOLVED, _MOST_SWEEPS = 16, 4
 # Of the function in all, at least: draws of the coefficients are cheaper than those of frequencies.
 _FUNCTIONS = 128
 
