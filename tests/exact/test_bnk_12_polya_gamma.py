@@ -15,7 +15,6 @@ import pytest
 from scipy.special import log_expit
 
 from mercer.spectral import class_sampler
-from mercer.spectral import sampler as spectral_sampler
 from mercer.spectral.class_model import (
     CLASSES,
     ClassLaw,
@@ -30,6 +29,7 @@ from mercer.spectral.sampler import decide, join
 from support.spectral_cases import plain_design
 from support.spectral_class_cases import problem
 from support.spectral_class_joint import CASES, distances, limit, only_carries
+from support.spectral_joint import decide_by_the_prior
 from support.statistics import few_first, tiers
 
 N_STEPS = 3
@@ -274,16 +274,6 @@ def test_bnk_12_joint_with_members(case: str, n: int) -> None:
 def omega_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Variables of later passes are drawn around what is no function of the rows."""
     monkeypatch.setattr(class_sampler, "WeighedOnce", lambda weigh_of: weigh_of)
-
-
-def decide_by_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The labels have no say in moves of components."""
-
-    def accept_all(log_evidence, log_uniform):
-        took = np.ones(len(log_uniform), dtype=bool)
-        return took, log_evidence(took)
-
-    monkeypatch.setattr(spectral_sampler, "decide_groups", accept_all)
 
 
 def evidence_of_the_determinant(monkeypatch: pytest.MonkeyPatch) -> None:

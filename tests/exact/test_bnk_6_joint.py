@@ -7,7 +7,6 @@ import functools
 import math
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from mercer.spectral import sampler as spectral_sampler
@@ -15,7 +14,13 @@ from mercer.spectral.base_measure import DiagonalComponents
 from mercer.spectral.mixture import Mixture
 from mercer.spectral.model import RidgeDensity
 from mercer.spectral.sampler import SpectralSampler
-from support.spectral_joint import CASES, distances, limit, only_carries
+from support.spectral_joint import (
+    CASES,
+    decide_by_the_prior,
+    distances,
+    limit,
+    only_carries,
+)
 from support.statistics import few_first, tiers
 
 N_RUNS, N_STEPS = 300, 3
@@ -81,16 +86,6 @@ def ignore_the_targets(monkeypatch: pytest.MonkeyPatch) -> None:
         "decide",
         lambda joint, u, *noise: decide(joint, u - 1e9, *noise),
     )
-
-
-def decide_by_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Components move whatever the targets say."""
-
-    def accept_all(log_evidence, log_uniform):
-        took = np.ones(len(log_uniform), dtype=bool)
-        return took, log_evidence(took)
-
-    monkeypatch.setattr(spectral_sampler, "decide_groups", accept_all)
 
 
 def leave_the_members(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy import special, stats
 
+from mercer.spectral import sampler as spectral_sampler
 from mercer.spectral.base_measure import DiagonalBase, ScalePrior
 from mercer.spectral.model import coefficients
 from mercer.spectral.sampler import SpectralSampler, SpectralState
@@ -106,6 +108,16 @@ def only_carries(
     for _ in range(n_times):
         mixture, W, gram = sampler._carry(rng, state, mixture, W, gram, sampler.rows)
     return sampler._complete(rng, W, gram, state.ridge, state.linear_precision, mixture)
+
+
+def decide_by_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutant: components move whatever the targets say."""
+
+    def accept_all(log_evidence, log_uniform):
+        took = np.ones(len(log_uniform), dtype=bool)
+        return took, log_evidence(took)
+
+    monkeypatch.setattr(spectral_sampler, "decide_groups", accept_all)
 
 
 @dataclass(frozen=True)

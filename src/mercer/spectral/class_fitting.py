@@ -222,7 +222,7 @@ def fit_classes(rows: TrainingRows, settings: ClassSettings, options: RunOptions
     adaptation = ClassAdaptation(common.proposals == "pcn")
     sampled, diagnostics = sample_long_enough(
         sampler,
-        affordable(options, common, rows.n_rows),
+        affordable(options, settings.spectral, rows.n_rows),
         adaptation=adaptation,
         labels=Labels({}, (*_MONITORED, *settings.law.names)),
         note_of=lambda state: _CUT_ASCENT if state.is_start_cut else "",

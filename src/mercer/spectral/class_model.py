@@ -109,9 +109,6 @@ def signs_of(codes: Array, n_functions: int) -> Array:
 #    Polya-Gamma Latent Variables", JASA 2013.
 
 
-_ENOUGH = 1e12  # beside the rounding of z'Omega z
-
-
 @dataclass(frozen=True)
 class LogisticModel:
     """What is fixed of the regressions of all sticks, with p columns of H: intercept and inputs.
@@ -138,18 +135,13 @@ class LogisticModel:
         return np.concatenate([np.full(n_features, ridge), linear])
 
     def added(self, prior_precisions: Array) -> Array:
-        """Return what the diagonal of [F, z]' Omega [F, z] takes: Lambda_0, then what has no part.
-
-        The last pivot says nothing, and need only be positive.
-        """
+        """Return what the diagonal of [F, z]' Omega [F, z] takes: Lambda_0, then `_ENOUGH`."""
         return np.append(prior_precisions, _ENOUGH)
 
     def evidence_of_factor(self, factor: Array, prior_precisions: Array) -> float:
         """log p(t | W, omega) + n log 2, in nats, from the factor of these products."""
         m = len(prior_precisions)
-        solved, diagonal = factor[m, :m], factor.diagonal()[:m]
-        log_det_ratio = np.log(diagonal).sum() - 0.5 * np.log(prior_precisions).sum()
-        return float(0.5 * solved @ solved - log_det_ratio)
+        return _log_evidence(factor.diagonal()[:m], factor[m, :m], prior_precisions)
 
     def precisions_of_all(self, n_features: int, ridges: Array, linear_precisions: Array) -> Array:
         """Those of every function, shape (K, 2 M + p), from precisions of shape (K,)."""
@@ -184,14 +176,21 @@ def logistic_coefficients(
     factor = factor_of(gram[:m, :m], prior_precisions, device)
     solved, _ = lapack.dtrtrs(factor, gram[:m, m], lower=1)
     mean, _ = lapack.dtrtrs(factor, solved, lower=1, trans=1)
-    log_det_ratio = 2.0 * np.log(np.diag(factor)).sum() - np.log(prior_precisions).sum()
-    evidence = 0.5 * float(solved @ solved) - 0.5 * float(log_det_ratio)
-    evidence = evidence if math.isfinite(evidence) else -math.inf
+    evidence = _log_evidence(np.diag(factor), solved, prior_precisions)
     return LogisticCoefficients(np.asarray(mean), factor, evidence)
+
+
+def _log_evidence(diagonal: Array, solved: Array, prior_precisions: Array) -> float:
+    """log p(t | W, omega) + n log 2, in nats, from the diagonal of a factor L and L^-1 m."""
+    log_det_ratio = 2.0 * np.log(diagonal).sum() - np.log(prior_precisions).sum()
+    evidence = 0.5 * float(solved @ solved) - 0.5 * float(log_det_ratio)
+    return evidence if math.isfinite(evidence) else -math.inf
 
 
 # Functions whose rows decide where chains start: the first ones look at the most rows.
 _FUNCTIONS_OF_START = 3
+# So that the pivot of z'Omega z, of which nothing is read, is positive whatever rounding does.
+_ENOUGH = 1e12
 _LEAST_CURVATURE = 1e-12
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,8 +84,7 @@ def held_of(accepted: float, m: int, n_auto: int, monkeypatch: Any, **own: Any) 
 
     monkeypatch.setattr(type(sampler), "step", step)
     options = RunOptions(n_draws=1, n_warmup=0, n_chains=1, thin=1, entropy=1, **own)
-    model = SimpleNamespace(**{**BaNKClassifier().get_params(), "n_frequencies": m})
-    settings = ClassSettings(settings_of(model, 400), 1, n_leapfrog=20)
+    settings = ClassSettings(settings_of(BaNKClassifier(n_frequencies=m), 400), 1, n_leapfrog=20)
     return held(settings, sampler, options, n_auto)
 
 
