@@ -8,6 +8,7 @@ import pytest
 from mercer.kernels.stationary import (
     distances_from_products,
     exponent_from_products,
+    large_alone,
     matern_from_distances,
     multiply_by_cosines,
     slopes_of_cosines,
@@ -47,6 +48,14 @@ def test_distances_from_products(n: int, m: int) -> None:
     np.testing.assert_array_equal(S, expected)
     distances = np.linalg.norm(X[:, None] - Z[None], axis=2)
     np.testing.assert_allclose(S, np.minimum(1.3 * distances / np.sqrt(2.0), 2.0), atol=1e-7)
+
+
+def test_large_alone() -> None:
+    K = np.random.default_rng(1).standard_normal((4, 7))
+    K[0, 0] = 0.5
+    expected = np.where(K > 0.5, K, 0.0)
+    large_alone(K, 0.5)
+    np.testing.assert_array_equal(K, expected)
 
 
 @pytest.mark.parametrize("share", [3.0, np.inf])

@@ -39,20 +39,25 @@ __all__ = [
 
 
 _FAST = {"reassoc", "contract"}  # no promise about infinities or NaN
+# Of exponents: beyond, a covariance is 0. exp(-_FAR), 1e-87, is lost in every sum with a variance.
+# Smaller ones, or products of them, would be subnormal numbers, with which exponentials, products
+# and factors of matrices take two to six times as long.
+_FAR = 200.0
+_NEARLY = 1.0 + 1e-6  # two ways to compute an exponential differ by less
 
 
 @compiled(nogil=True)
 def _exponent_row(row: Array, z: Array, s: float, log_scale: float) -> None:
     for j in range(row.shape[0]):
-        row[j] = min(row[j] - s - z[j], 0.0) + log_scale
+        row[j] = max(min(row[j] - s - z[j], 0.0), -_FAR) + log_scale
 
 
 @compiled(nogil=True)
 def exponent_from_products(S: Array, s: Array, z: Array, log_scale: float) -> None:
     """Overwrite the inner products S_ij = x_i'z_j by log_scale - |x_i - z_j|^2 / 2.
 
-    ``s`` and ``z`` are half the squared norms of the rows of x and z. The squared distance is not
-    allowed to be negative by rounding.
+    ``s`` and ``z`` are half the squared norms of the rows of x and z. Half the squared distance is
+    not allowed to be negative by rounding, nor over `_FAR`.
     """
     for i in range(S.shape[0]):
         _exponent_row(S[i], z, s[i], log_scale)
@@ -148,12 +153,32 @@ def slopes_of_cosines(
             _times_cosines(before, before, c, s, others_cosine[k], others_sine[k])
 
 
+@compiled(nogil=True)
+def _large_of_row(row: Array, smallest: float) -> None:
+    for j in range(row.shape[0]):
+        row[j] = row[j] if row[j] > smallest else 0.0
+
+
+@compiled(nogil=True)
+def large_alone(K: Array, smallest: float) -> None:
+    """Overwrite entries of K (n, m) that are no larger than the smallest by 0."""
+    for i in range(K.shape[0]):
+        _large_of_row(K[i], smallest)
+
+
+def _exponential(exponent: Array, log_variance: float) -> Array:
+    """Overwrite exponents, at least log_variance - `_FAR`, by exponentials: of the least by 0."""
+    np.exp(exponent, out=exponent)
+    large_alone(exponent, np.exp(log_variance - _FAR) * _NEARLY)
+    return exponent
+
+
 def _gram_of_points(points: Array, log_variance: float, out: Array | None) -> Array:
     """v0 exp(-|p - q|^2 / 2) of all pairs of points."""
     K = np.matmul(points, points.T, out=out)
     half_norms = 0.5 * K.diagonal()
     exponent_from_products(K, half_norms, half_norms, log_variance)
-    return np.asarray(np.exp(K, out=K))
+    return _exponential(K, log_variance)
 
 
 def _cross_gram_of_points(points: Array, others: Array, log_variance: float) -> Array:
@@ -161,7 +186,7 @@ def _cross_gram_of_points(points: Array, others: Array, log_variance: float) -> 
     K = points @ others.T
     p, q = (0.5 * np.einsum("ij,ij->i", each, each) for each in (points, others))
     exponent_from_products(K, p, q, log_variance)
-    return np.exp(K, out=K)
+    return _exponential(K, log_variance)
 
 
 @dataclass(frozen=True)
@@ -200,7 +225,6 @@ Mask = NDArray[np.bool_]
 _SMOOTHNESS = (0.5, 1.5, 2.5)
 _SHARE = {1.5: np.inf, 2.5: 3.0}  # the polynomial is 1 + a + a^2 / share
 _FAR_ROW = 1e3  # in length scales, along one input: beyond, products lose the digits of differences
-_FAR = 800.0  # exp(-_FAR) is 0 in double precision; keeps a polynomial times 0 finite
 
 
 @dataclass(frozen=True)
@@ -290,8 +314,7 @@ class MaternARD(Stationary):
         variance = np.exp(theta[0])
         for rows in row_blocks(*K.shape):
             a = K[rows]
-            decay = np.negative(a)
-            np.exp(decay, out=decay)
+            decay = _exponential(np.negative(a), 0.0)
             if self.smoothness == 0.5:
                 np.multiply(decay, variance, out=a)
             else:
@@ -333,7 +356,7 @@ class MaternARD(Stationary):
     def _minus_slope(self, a: Array) -> Array:
         """-C'(r) / (r v0) at the scaled distances a = sqrt(2 nu) r; 0 where 1/r is infinite."""
         nu = self.smoothness
-        slope = np.exp(-a)
+        slope = _exponential(np.negative(a), 0.0)
         if nu == 0.5:  # the difference that 1/r is multiplied by is 0, too
             return np.divide(slope, a, out=np.zeros_like(a), where=a > 0.0)
         if nu == 2.5:
@@ -608,8 +631,9 @@ class _Rows:
         """v0 exp(-1/2 sum_l w_l t_l^2) for all pairs."""
         exponent = cdist(self.scaled, other.scaled, "sqeuclidean")
         exponent *= -0.5
+        np.maximum(exponent, -_FAR, out=exponent)
         exponent += log_variance
-        return np.asarray(np.exp(exponent, out=exponent))
+        return _exponential(exponent, log_variance)
 
 
 def _mixture_covariances(theta: Array, rows: _Rows, others: _Rows, out: Array | None) -> Array:

@@ -5,6 +5,7 @@ import pytest
 
 from mercer.kernels import base as rows
 from mercer.kernels.base import half_scatter, row_blocks, shortened_rows, turned_rows
+from mercer.kernels.names import kernel_named
 
 X = np.random.default_rng(1).standard_normal((9, 3))
 
@@ -41,3 +42,14 @@ def test_only_long_rows_are_shortened() -> None:
     short = shortened_rows(long, 4)
     np.testing.assert_array_equal(short[:9], X)
     assert np.linalg.norm(short[9]) == pytest.approx(np.sqrt(3.0) * 1e25, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern12", "matern32", "matern52", "spectral_mixture(2)"])
+def test_far_covariances_are_zero_and_never_subnormal(name: str) -> None:
+    """Subnormal numbers, or products that are, take several times as long."""
+    kernel, X = kernel_named(name), np.linspace(0.0, 1000.0, 3000)[:, np.newaxis]
+    theta = np.zeros(kernel.n_parameters(1))
+    for K in (kernel.gram(theta, X), kernel.cross_gram(theta, X, X[::7])):
+        sizes = np.abs(K)
+        assert sizes[0, -1] == 0.0
+        assert sizes[sizes > 0.0].min() > 1e-110
