@@ -126,10 +126,12 @@ class Categorical(Stationary):
         end = 0
         for size in self.sizes or (1,) * U.shape[1]:
             begin, end = end, end + size
-            differ = [U[:, j, np.newaxis] != V[:, j] for j in range(begin, end)]
             if not self.is_each_level:
-                yield np.any(differ, axis=0).astype(np.float64)
+                own = np.concatenate((U[:, begin:end], V[:, begin:end]))
+                level = distinct_rows(own)[1]
+                yield (level[: len(U), np.newaxis] != level[len(U) :]).astype(np.float64)
                 continue
+            differ = [U[:, j, np.newaxis] != V[:, j] for j in range(begin, end)]
             # A level that was not there has 0 in all columns, and differs from another one in the
             # column of that; or a negative number, and differs in all of them.
             n_differ = np.sum(differ, axis=0)
