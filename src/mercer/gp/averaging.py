@@ -287,10 +287,10 @@ def _held_out(
     """Log scores of held-out rows; of the first folds only where it falls behind, or is late.
 
     Each fold's search begins at the maximum of all rows; not where this has chosen among many
-    inputs, for it did so with the rows held out.
+    inputs, for it did so with the rows held out. The levels of a category are one.
     """
     name, scores = " + ".join(terms), np.empty(0)
-    has_chosen = task.d > MANY_INPUTS and has_input_weights(terms)
+    has_chosen = len(set(task.sources)) > MANY_INPUTS and has_input_weights(terms)
     for kept, out in folds:
         if is_late(deadline):
             break
