@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logsumexp
 from sklearn.datasets import load_breast_cancer
@@ -376,6 +377,26 @@ def test_inputs_chosen_by_all_rows_are_not_scored_by_some_of_them() -> None:
         model = GPRegressor(inference="map", random_state=0).fit(X[:150], y[:150])
         scores.append(model.score(X[150:], y[150:]))
     assert np.mean(scores) > -0.1
+
+
+def test_levels_of_one_column_are_not_many_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds begin at the maximum of all rows: forty levels of chance do not seem to tell more."""
+    begun: list[tuple[int, int]] = []
+
+    def counted(model: Any, **given: Any) -> Maximum:
+        begun.append((len(model.X), len(given["starts"])))
+        return find_maximum(model, **given)
+
+    monkeypatch.setattr("mercer.gp.averaging.find_maximum", counted)
+    levels, scores = [f"level {k % 40}" for k in range(400)], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = pd.DataFrame({"a": rng.standard_normal(400), "b": levels}), rng.standard_normal(400)
+        model = GPRegressor(inference="map", random_state=0).fit(X[:150], y[:150])
+        scores.append(model.score(X[150:], y[150:]))
+    assert np.mean(scores) > -0.1
+    assert {starts for rows, starts in begun if rows < 150} == {1}
+    assert max(starts for rows, starts in begun if rows == 150) > 1
 
 
 def test_a_large_table_of_hundreds_of_inputs_has_one_weight_for_all(
