@@ -52,8 +52,8 @@ def test_distances_from_products(n: int, m: int) -> None:
 
 def test_large_alone() -> None:
     K = np.random.default_rng(1).standard_normal((4, 7))
-    K[0, 0] = 0.5
-    expected = np.where(K > 0.5, K, 0.0)
+    K[0, :2] = 0.5, np.nan
+    expected = np.where(K <= 0.5, 0.0, K)
     large_alone(K, 0.5)
     np.testing.assert_array_equal(K, expected)
 

@@ -156,12 +156,12 @@ def slopes_of_cosines(
 @compiled(nogil=True)
 def _large_of_row(row: Array, smallest: float) -> None:
     for j in range(row.shape[0]):
-        row[j] = row[j] if row[j] > smallest else 0.0
+        row[j] = 0.0 if row[j] <= smallest else row[j]
 
 
 @compiled(nogil=True)
 def large_alone(K: Array, smallest: float) -> None:
-    """Overwrite entries of K (n, m) that are no larger than the smallest by 0."""
+    """Overwrite entries of K (n, m) that are no larger than the smallest by 0; NaN stays."""
     for i in range(K.shape[0]):
         _large_of_row(K[i], smallest)
 
