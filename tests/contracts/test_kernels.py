@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import kernel_named, name_of_kernel
+from mercer.numerics.cholesky import Workspace
 from support.kernel_cases import difference_gradient
 
 KERNELS = [
@@ -114,9 +115,25 @@ def test_nothing_but_the_adjoint_is_changed(kernel: Kernel) -> None:
     kernel.gradient(theta, X, K, np.eye(12))
 
 
+def test_gram_and_gradient_are_those_of_two_calls(kernel: Kernel) -> None:
+    """Also the second time, with other numbers in the same memory."""
+    A, memory, out = np.random.default_rng(19).standard_normal((12, 12)), Workspace(), _empty()
+    A = A + A.T
+    for theta in thetas(kernel):
+        K, gradient_of = kernel.gram_and_gradient(theta, _X, out, memory.take)
+        assert K is out
+        np.testing.assert_array_equal(K, kernel.gram(theta, _X))
+        expected = kernel.gradient(theta, _X, K, A.copy())
+        np.testing.assert_array_equal(gradient_of(A.copy()), expected)
+
+
+def _empty() -> np.ndarray:
+    return np.full((12, 12), np.nan)
+
+
 def test_out_is_overwritten_and_returned(kernel: Kernel) -> None:
     theta = thetas(kernel)[0]
-    out = np.full((12, 12), np.nan)
+    out = _empty()
     assert kernel.gram(theta, _X, out=out) is out
     np.testing.assert_array_equal(out, kernel.gram(theta, _X))
 

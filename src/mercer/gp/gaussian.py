@@ -216,9 +216,12 @@ class RegressionPosterior:
         if not is_within_range(theta):
             return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
         (kernel_theta, log_noise), noise = self.split(theta), self.noise_variance(theta)
-        K = self.kernel.gram(kernel_theta, self.X, out=self.workspace.take("gram", n))
+        memory = self.workspace
+        K, gradient_of = self.kernel.gram_and_gradient(
+            kernel_theta, self.X, memory.take("gram", n), memory.take
+        )
         try:
-            scratch = self.workspace.take("factor", n)
+            scratch = memory.take("factor", n)
             fit = fit_exact(K, self.y, self.noise_at(noise), scratch, self.intercept_variance)
         except NumericalError:
             return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
@@ -230,7 +233,7 @@ class RegressionPosterior:
             trace = float(fit.adjoint.diagonal() @ each.scales) - 0.5 * each.n_more / noise
         fit.adjoint.ravel()[:: n + 1] += NOISE_FLOOR * trace / n  # the floor moves with the kernel
         gradient = np.zeros_like(theta)
-        gradient[: len(kernel_theta)] = self.kernel.gradient(kernel_theta, self.X, K, fit.adjoint)
+        gradient[: len(kernel_theta)] = gradient_of(fit.adjoint)
         if self.log_noise_variance is None:
             gradient[-1] = np.exp(log_noise) * trace
         return Point(

@@ -322,11 +322,10 @@ class HyperparameterPosterior:
         names = ("a", "q", "f", "gain")[: 4 if self.n_functions == 1 else 3]
         if is_within_range(theta):
             with suppress(NumericalError):
-                K = self.grams(theta)
+                K, gradients = self._grams_and_gradients(theta)
                 fit = self._fit(K, near)
                 adjoint = fit.adjoint.reshape(K.shape)
-                parts = zip(self.split(theta), K, adjoint, strict=True)
-                gradient = [self.kernel.gradient(own, self.X, K_c, A) for own, K_c, A in parts]
+                gradient = [of(A) for of, A in zip(gradients, adjoint, strict=True)]
                 return Point(
                     position=theta,
                     log_density=fit.log_evidence + self.prior.log_density(theta),
@@ -345,6 +344,14 @@ class HyperparameterPosterior:
         for own, out in zip(self.split(theta), K, strict=True):
             self.kernel.gram(own, self.X, out=out)
         return K
+
+    def _grams_and_gradients(self, theta: Array) -> tuple[Array, list[Callable[[Array], Array]]]:
+        """`grams`, and of each kernel the gradient as a function of what its matrix meets."""
+        X, take = self.X, self.workspace.take
+        K = self.workspace.take_stack("grams", self.n_kernels, len(X))
+        parts = enumerate(zip(self.split(theta), K, strict=True))
+        both = [self.kernel.gram_and_gradient(own, X, out, take, f"{c}") for c, (own, out) in parts]
+        return K, [gradient for _, gradient in both]
 
     def scratch(self, name: str = "factors") -> Array:
         """Memory of one matrix for each function, (n_functions, n, n)."""

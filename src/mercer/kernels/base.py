@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
@@ -29,6 +29,7 @@ __all__ = [
     "Product",
     "Stationary",
     "Sum",
+    "block_memory",
     "half_scatter",
     "row_blocks",
     "scaled_rows",
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+#: Gives the scratch array (n, n) of a name, such as `mercer.numerics.cholesky.Workspace.take`.
+Take = Callable[[str, int], Array]
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,16 @@ class Kernel(ABC):
         overwritten.
         """
 
+    def gram_and_gradient(
+        self, theta: Array, X: Array, out: Array, take: Take, name: str = ""
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        """`gram` in ``out``, and `gradient` as a function of A alone.
+
+        What both need stands in arrays that ``take`` gives, whose names begin with ``name``.
+        """
+        K = self.gram(theta, X, out)
+        return K, lambda A: self.gradient(theta, X, K, A)
+
     def __add__(self, other: Kernel) -> Kernel:
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
 
@@ -194,7 +207,12 @@ def row_blocks(n: int, m: int) -> Iterator[slice]:
     """Ranges of rows of an (n, m) array, about `_BLOCK_ENTRIES` entries each."""
     n_rows = max(_BLOCK_ENTRIES // max(m, 1), 1)
     for begin in range(0, n, n_rows):
-        yield slice(begin, begin + n_rows)
+        yield slice(begin, min(begin + n_rows, n))
+
+
+def block_memory(n: int, m: int) -> Array:
+    """Memory of the first, largest, block of rows; `row_blocks` of one pass can share it."""
+    return np.empty((next(row_blocks(n, m), slice(0)).stop, m))
 
 
 def half_scatter(H: Array, h: Array, X: Array) -> Array:
@@ -262,6 +280,10 @@ class Composite(Kernel):
     def _rows(self, X: Array) -> Array:
         """Rows as the kernels see them."""
 
+    @abstractmethod
+    def _adjoint(self, A: Array, grams: list[Array], i: int, out: Array) -> None:
+        """Fill ``out`` with what A is to the i-th kernel, given all their Gram matrices."""
+
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """All pairs of rows."""
         X = self._rows(X)
@@ -270,6 +292,34 @@ class Composite(Kernel):
         for kernel, own in others:
             self._join(K, kernel.gram(own, X), out=K)
         return K
+
+    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
+        """The gradients of the kernels, one after the other."""
+        fresh = self.gram_and_gradient(theta, X, np.empty_like(K), lambda _, n: np.empty((n, n)))
+        return fresh[1](A)
+
+    def gram_and_gradient(
+        self, theta: Array, X: Array, out: Array, take: Take, name: str = ""
+    ) -> tuple[Array, Callable[[Array], Array]]:
+        """All pairs of rows, and the gradients, for which each kernel's own matrix is kept."""
+        X, n = self._rows(X), len(X)
+        parts = [
+            kernel.gram_and_gradient(own, X, take(f"{name} {i}", n), take, f"{name} {i}")
+            for i, (kernel, own) in enumerate(self._parts(theta, X.shape[1]))
+        ]
+        grams = [K for K, _ in parts]
+        self._join(*grams[:2], out=out)
+        for K in grams[2:]:
+            self._join(out, K, out=out)
+
+        def joined(A: Array) -> Array:
+            found, own = [], take(f"{name} adjoint", n)
+            for i, is_unit in enumerate(self.unit_variances()):
+                self._adjoint(A, grams, i, own)
+                found.append(parts[i][1](own)[int(is_unit) :])
+            return np.concatenate(found)
+
+        return out, joined
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Rows of X against those of Z."""
@@ -344,7 +394,7 @@ class Sum(Composite):
 
     Notes
     -----
-    Section 4.2.4 of [1]_. A Gram matrix costs those of the kernels, a gradient one more of them.
+    Section 4.2.4 of [1]_. A Gram matrix costs those of the kernels, a gradient memory for them.
 
     References
     ----------
@@ -371,14 +421,9 @@ class Sum(Composite):
         """None: each kernel has its own variance."""
         return (False,) * len(self.kernels)
 
-    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
-        """Each kernel's gradient with the same A."""
-        return np.concatenate(
-            [
-                kernel.gradient(own, X, kernel.gram(own, X), A.copy())
-                for kernel, own in self._parts(theta, X.shape[1])
-            ]
-        )
+    def _adjoint(self, A: Array, grams: list[Array], i: int, out: Array) -> None:
+        """The same for each."""
+        np.copyto(out, A)
 
 
 @dataclass(frozen=True)
@@ -391,9 +436,9 @@ class Product(Composite):
 
     Notes
     -----
-    Section 4.2.4 of [1]_. A gradient costs one more Gram matrix of each factor, and memory for
-    all of them. Where covariances of several factors grow with the length of a row, rows longer
-    than sqrt(d) 10^(100 / degree) are shortened to that, ``degree`` being of all factors: see
+    Section 4.2.4 of [1]_. A gradient costs memory for the Gram matrices of all factors. Where
+    covariances of several factors grow with the length of a row, rows longer than
+    sqrt(d) 10^(100 / degree) are shortened to that, ``degree`` being of all factors: see
     `Polynomial`.
 
     References
@@ -423,32 +468,14 @@ class Product(Composite):
             for i, kernel in enumerate(self.kernels)
         )
 
-    def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
-        """Each factor's gradient, with A times the Gram matrices of all others."""
-        X = self._rows(X)
-        parts = list(self._parts(theta, X.shape[1]))
-        grams = [kernel.gram(own, X) for kernel, own in parts]
-        gradients = []
-        for i, ((kernel, own), is_unit) in enumerate(
-            zip(parts, self.unit_variances(), strict=True)
-        ):
-            if is_unit and len(own) == 1:
-                continue  # nothing of this factor is in theta
-            adjoint = _times_others(A, grams, i)
-            gradients.append(kernel.gradient(own, X, grams[i], adjoint)[int(is_unit) :])
-        return np.concatenate(gradients)
+    def _adjoint(self, A: Array, grams: list[Array], i: int, out: Array) -> None:
+        """A times the Gram matrices of all others, entry by entry."""
+        np.copyto(out, A)
+        for K in grams[:i] + grams[i + 1 :]:
+            out *= K
 
     def _rows(self, X: Array) -> Array:
         return shortened_rows(X, self.growth) if self.growth > 1 else X
-
-
-def _times_others(A: Array, grams: list[Array], i: int) -> Array:
-    """A times all matrices but the i-th, entry by entry; A is left alone."""
-    adjoint = A.copy()
-    for k, K in enumerate(grams):
-        if k != i:
-            adjoint *= K
-    return adjoint
 
 
 # A kernel with one weight for all inputs.

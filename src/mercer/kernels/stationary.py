@@ -17,6 +17,7 @@ from mercer.kernels.base import (
     Parameter,
     Stationary,
     Sum,
+    block_memory,
     half_scatter,
     row_blocks,
     scaled_rows,
@@ -90,6 +91,25 @@ def matern_from_distances(a: Array, decay: Array, share: float, variance: float)
     """Overwrite scaled distances a (n, m) by variance (1 + a + a^2 / share) decay."""
     for i in range(a.shape[0]):
         _matern_row(a[i], decay[i], share, variance)
+
+
+@compiled(nogil=True)
+def _matern_slope_row(A: Array, K: Array, a: Array, factor: float, share: float) -> None:
+    more = 0.0 if share == np.inf else 1.0  # the polynomial's slope over a: factor (1 + more a)
+    inverse = 1.0 / share
+    for j in range(a.shape[0]):
+        A[j] *= K[j] * (factor * (1.0 + more * a[j]) / (1.0 + a[j] * (1.0 + a[j] * inverse)))
+
+
+@compiled(nogil=True)
+def multiply_by_matern_slopes(A: Array, K: Array, a: Array, factor: float, share: float) -> None:
+    """Multiply A (n, m) by -C'(r) / r at the scaled distances a, given the covariances K.
+
+    C'(r) / r has the exponential of K: K times the quotient of two polynomials in a. ``factor`` is
+    nu / (nu - 1).
+    """
+    for i in range(a.shape[0]):
+        _matern_slope_row(A[i], K[i], a[i], factor, share)
 
 
 @compiled(nogil=True)
@@ -287,9 +307,11 @@ class MaternARD(Stationary):
         Xs = scaled_rows(theta[1:], X, X)
         gradient, is_far = np.zeros(len(theta)), self._is_far(Xs)
         gradient[0] = np.vdot(A, K)
-        for rows in row_blocks(len(Xs), len(Xs)):
-            distances = self._scaled_distances(Xs[rows], Xs, is_far[rows], is_far)
-            A[rows] *= self._minus_slope(distances)
+        memory = block_memory(*K.shape)
+        for rows in row_blocks(*K.shape):
+            out = memory[: rows.stop - rows.start]
+            distances = self._scaled_distances(Xs[rows], Xs, is_far[rows], is_far, out)
+            self._multiply_by_slopes(A[rows], K[rows], distances)
         np.fill_diagonal(A, 0.0)  # of no effect
         far = np.flatnonzero(is_far)
         for block in row_blocks(len(far), len(Xs)):
@@ -303,7 +325,6 @@ class MaternARD(Stationary):
         if len(far) < len(Xs):
             A[far] = A[:, far] = 0.0
             gradient[1:] -= np.exp(theta[1:]) * half_scatter(A, A @ np.ones(len(A)), X)
-        gradient[1:] *= np.exp(theta[0])
         return gradient
 
     def _covariances(self, theta: Array, Xs: Array, Zs: Array, out: Array | None) -> Array:
@@ -311,10 +332,10 @@ class MaternARD(Stationary):
         x_far = self._is_far(Xs)
         z_far = x_far if Xs is Zs else self._is_far(Zs)
         K = self._scaled_distances(Xs, Zs, x_far, z_far, out)
-        variance = np.exp(theta[0])
+        variance, memory = np.exp(theta[0]), block_memory(*K.shape)
         for rows in row_blocks(*K.shape):
             a = K[rows]
-            decay = _exponential(np.negative(a), 0.0)
+            decay = _exponential(np.negative(a, out=memory[: len(a)]), 0.0)
             if self.smoothness == 0.5:
                 np.multiply(decay, variance, out=a)
             else:
@@ -353,16 +374,13 @@ class MaternARD(Stationary):
             np.minimum(block, _FAR, out=block)
         return A
 
-    def _minus_slope(self, a: Array) -> Array:
-        """-C'(r) / (r v0) at the scaled distances a = sqrt(2 nu) r; 0 where 1/r is infinite."""
+    def _multiply_by_slopes(self, A: Array, K: Array, a: Array) -> None:
+        """Multiply A by -C'(r) / r at the scaled distances a; 0 where 1/r is infinite."""
         nu = self.smoothness
-        slope = _exponential(np.negative(a), 0.0)
         if nu == 0.5:  # the difference that 1/r is multiplied by is 0, too
-            return np.divide(slope, a, out=np.zeros_like(a), where=a > 0.0)
-        if nu == 2.5:
-            slope *= 1.0 + a
-        slope *= nu / (nu - 1.0)  # 3 for 3/2, 5/3 for 5/2
-        return np.asarray(slope)
+            A *= np.divide(K, a, out=np.zeros_like(a), where=a > 0.0)
+        else:  # 3 for 3/2, 5/3 for 5/2
+            multiply_by_matern_slopes(A, K, a, nu / (nu - 1.0), _SHARE[nu])
 
 
 # Rational quadratic covariance with one weight per input.
