@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,12 +96,29 @@ def noisy_factor(
 ) -> Array:
     """Factor L of K + v 11' + s2 I, Fortran-ordered, in the memory of ``scratch``.
 
-    s2 is one number, or one for each row. A `NumericalError` if it is not positive definite in
-    double precision.
+    Of K only the upper triangle counts, and it may be ``scratch`` itself. s2 is one number, or one
+    for each row. A `NumericalError` if it is not positive definite in double precision.
     """
     np.add(K, intercept_variance, out=scratch)
     scratch.ravel()[:: len(K) + 1] += noise_variance
     return factorise(scratch.T)
+
+
+_HALVED = 400  # rows from which half a Gram matrix takes less time than the whole one
+_BLOCKS = 4
+
+
+def fill_upper(C: Array, kernel: Kernel, theta: Array, X: Array) -> None:
+    """Overwrite the upper triangle of C (n, n), at least, by covariances of the rows of X.
+
+    That is all a factor needs, and in blocks of rows: ten sixteenths of the matrix.
+    """
+    n = len(X)
+    if n < _HALVED:
+        kernel.gram(theta, X, out=C)
+        return
+    for begin, end in pairwise(n * k // _BLOCKS for k in range(_BLOCKS + 1)):
+        C[begin:end, begin:] = kernel.cross_gram(theta, X[begin:end], X[begin:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,10 +277,10 @@ class RegressionPosterior:
         if not is_within_range(theta):
             return None
         memory, n, noise = self.workspace, len(self.y), self.noise_variance(theta)
-        K = self.kernel.gram(self.split(theta)[0], self.X, out=memory.take("gram", n))
-        of_rows = (noise_at or self.noise_at)(noise)
+        C = memory.take("factor", n)
+        fill_upper(C, self.kernel, self.split(theta)[0], self.X)
         try:
-            L = noisy_factor(K, of_rows, memory.take("factor", n), self.intercept_variance)
+            L = noisy_factor(C, (noise_at or self.noise_at)(noise), C, self.intercept_variance)
         except NumericalError:
             return None
         a = solve_factored(L, self.y)

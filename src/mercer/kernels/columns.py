@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +92,7 @@ class Categorical(Stationary):
         codes, levels = _levels_of(X)
         table = self._covariances(theta, levels, levels)
         K = np.empty((len(X), len(X))) if out is None else out
-        K[:] = table[codes].take(codes, axis=1)
-        return K
+        return np.asarray(table[codes].take(codes, axis=1, out=K, mode="clip"))  # all are levels
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Rows of X against those of Z."""
@@ -152,10 +152,21 @@ def distinct_rows(X: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     which : ndarray of shape (n,)
         Which of these each row is.
     """
-    rows = np.ascontiguousarray(X) + 0.0  # -0.0 is 0.0
-    as_bytes = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
-    return first.astype(np.int64), which.ravel().astype(np.int64)
+    rows = np.ascontiguousarray(X, np.float64) + 0.0  # -0.0 is 0.0
+    distinct = _distinct if rows.size <= _MOST_REMEMBERED else _distinct.__wrapped__
+    return distinct(rows.tobytes(), rows.shape[1])
+
+
+_MOST_REMEMBERED = 2**15  # numbers in a table: each evaluation of a kernel asks for its rows
+
+
+@lru_cache(maxsize=128)
+def _distinct(rows: bytes, n_columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    values = np.frombuffer(rows, np.dtype((np.void, 8 * n_columns)))
+    _, first, which = np.unique(values, return_index=True, return_inverse=True)
+    first, which = first.astype(np.int64), which.ravel().astype(np.int64)
+    first.flags.writeable = which.flags.writeable = False
+    return first, which
 
 
 def _levels_of(X: Array) -> tuple[NDArray[np.int64], Array]:

@@ -65,6 +65,19 @@ def exponent_from_products(S: Array, s: Array, z: Array, log_scale: float) -> No
 
 
 @compiled(nogil=True)
+def _exponent_row_of_one(row: Array, z: Array, x: float, log_scale: float) -> None:
+    for j in range(row.shape[0]):
+        row[j] = max(-0.5 * (x - z[j]) * (x - z[j]), -_FAR) + log_scale
+
+
+@compiled(nogil=True)
+def exponent_of_one_input(E: Array, x: Array, z: Array, log_scale: float) -> None:
+    """Overwrite E (n, m) by log_scale - (x_i - z_j)^2 / 2, for which no product is needed."""
+    for i in range(E.shape[0]):
+        _exponent_row_of_one(E[i], z, x[i], log_scale)
+
+
+@compiled(nogil=True)
 def _distance_row(row: Array, z: Array, s: float, rate: float, farthest: float) -> None:
     for j in range(row.shape[0]):
         row[j] = min(np.sqrt(max((s - row[j]) + z[j], 0.0)) * rate, farthest)
@@ -195,6 +208,8 @@ def _exponential(exponent: Array, log_variance: float) -> Array:
 
 def _gram_of_points(points: Array, log_variance: float, out: Array | None) -> Array:
     """v0 exp(-|p - q|^2 / 2) of all pairs of points."""
+    if points.shape[1] == 1:
+        return _along_one_input(points[:, 0], points[:, 0], log_variance, out)
     K = np.matmul(points, points.T, out=out)
     half_norms = 0.5 * K.diagonal()
     exponent_from_products(K, half_norms, half_norms, log_variance)
@@ -203,10 +218,21 @@ def _gram_of_points(points: Array, log_variance: float, out: Array | None) -> Ar
 
 def _cross_gram_of_points(points: Array, others: Array, log_variance: float) -> Array:
     """v0 exp(-|p - q|^2 / 2) of points p against others q."""
+    if points.shape[1] == 1:
+        return _along_one_input(points[:, 0], others[:, 0], log_variance, None)
     K = points @ others.T
     p, q = (0.5 * np.einsum("ij,ij->i", each, each) for each in (points, others))
     exponent_from_products(K, p, q, log_variance)
     return _exponential(K, log_variance)
+
+
+def _along_one_input(x: Array, z: Array, log_variance: float, out: Array | None) -> Array:
+    """v0 exp(-(x - z)^2 / 2) of numbers x (n,) and z (m,)."""
+    K = np.empty((len(x), len(z))) if out is None else out
+    for rows in row_blocks(*K.shape):  # each goes through the cache once
+        exponent_of_one_input(K[rows], x[rows], z, log_variance)
+        _exponential(K[rows], log_variance)
+    return K
 
 
 @dataclass(frozen=True)

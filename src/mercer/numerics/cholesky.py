@@ -42,7 +42,7 @@ class Workspace:
     def _take(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
         arrays: dict[str, NDArray[np.float64]] = self._local.__dict__
         if name not in arrays or arrays[name].shape != shape:
-            arrays[name] = np.empty(shape)
+            arrays[name] = np.zeros(shape)  # numbers even where only a triangle is filled
         return arrays[name]
 
     def __reduce__(self) -> Any:

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from mercer.gp import gaussian
 from mercer.gp.gaussian import NOISE_FLOOR, RegressionPosterior, whole_noise_variance
 from mercer.gp.hyperparameters import Recorder
 from support.process_fits import process_posterior
@@ -41,6 +42,33 @@ def test_targets_without_noise_and_constant_ones_have_an_evidence() -> None:
             point = each.evaluate(theta)
             assert np.isfinite(point.log_density)
             assert np.isfinite(point.gradient).all()
+
+
+def gap_of_halves(kernel: str, monkeypatch: pytest.MonkeyPatch) -> float:
+    """Between the evidence with a gradient and without, of rows that are many enough for halves."""
+    monkeypatch.setattr(gaussian, "_HALVED", 30)
+    model = process_posterior(41, 2, kernel=kernel)
+    theta = np.linspace(-1.0, -0.4, len(model.prior.mean))
+    point = model.evaluate(theta)
+    model.workspace.take("factor", 41)[:] = 1e3  # what is not filled has no part
+    log_density, recorded = model.values(point, None, np.arange(41))(theta)
+    np.testing.assert_allclose(recorded["dual_coef"], point.extra["dual_coef"], rtol=1e-8)
+    return log_density - point.log_density
+
+
+KERNELS = ["rbf", "rbf[0] + matern52[1]", "isotropic(matern12) * categorical[1] + linear"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_half_a_gram_matrix_has_the_evidence(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert gap_of_halves(kernel, monkeypatch) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_halves_that_end_too_early_are_seen(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaussian, "pairwise", lambda edges: [(0, 10), (10, 20), (20, 30)])
+    with pytest.raises(AssertionError):
+        assert gap_of_halves(kernel, monkeypatch) == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("log_noise", [None, -1.0])

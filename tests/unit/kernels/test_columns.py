@@ -42,6 +42,19 @@ def theta_of(kernel: Kernel, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1.5, 0.5, kernel.n_parameters(D))
 
 
+def test_distinct_rows_are_found_again() -> None:
+    """The second time from memory, where rows are few, and never of rows that were changed."""
+    for n in (50, module._MOST_REMEMBERED):
+        X = np.random.default_rng(2).integers(3, size=(n, 2)) * 1.0
+        for _ in range(2):
+            first, which = module.distinct_rows(X)
+            np.testing.assert_array_equal(X[first][which], X)
+            assert len(first) == len(np.unique(X, axis=0)) == 9
+            X[X == 0.0] = 7.0
+    with pytest.raises(ValueError, match="read-only"):
+        which[0] = 1
+
+
 @pytest.mark.parametrize("name", [*LEAVES, "isotropic(rbf)", "polynomial(3)"])
 def test_a_kernel_of_chosen_inputs_is_that_of_the_other_columns_left_out(name: str) -> None:
     kernel, chosen = kernel_named(name), [6, 0, 2]

@@ -27,6 +27,24 @@ def test_eq_8_sees_lengthscales_in_place_of_weights(monkeypatch: pytest.MonkeyPa
     assert formula_error() > 1e-2
 
 
+def error_along_one_input() -> float:
+    x, z, theta = X[:, :1], 3.0 + X[:4, 1:], np.array([0.7, 0.2])
+    return max(
+        float(np.abs(KERNEL.gram(theta, x) - plain_gram(theta, x)).max()),
+        float(np.abs(KERNEL.cross_gram(theta, x, z) - plain_gram(theta, x, z)).max()),
+    )
+
+
+def test_eq_8_along_one_input() -> None:
+    assert error_along_one_input() < 1e-14
+
+
+def test_eq_8_along_one_input_sees_each_row_s_own_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = lambda w, X, reference: (X - X[:1]) * np.exp(0.5 * w)  # noqa: E731
+    monkeypatch.setattr(squared_exponential, "scaled_rows", own)
+    assert error_along_one_input() > 1e-2
+
+
 def test_parameters_are_counted() -> None:
     assert KERNEL.n_parameters(5) == 6
 
