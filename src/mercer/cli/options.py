@@ -38,7 +38,7 @@ class TableOptions:
         """The options that need the table in memory, as they are typed; None: not given."""
         return {
             "--id": self.id_column, "--group": self.group, "--time": self.time,
-            "--categories": self.categories or None, "--encoding": self.encoding,
+            "--encoding": self.encoding,
         }  # fmt: skip
 
 

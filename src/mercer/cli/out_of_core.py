@@ -365,9 +365,9 @@ def open_training(
     if table.missing in ("drop", "posterior"):
         raise UsageError(f"--missing {table.missing}: not with --engine; use impute or indicator")
     encode: Any = TableEncoder(
-        cast(Missing, table.missing), cast(Dates, table.dates), table.null_values
+        cast(Missing, table.missing), cast(Dates, table.dates), table.null_values, table.categories
     )
-    if (encode.missing, encode.dates) == ("error", "auto"):
+    if (encode.missing, encode.dates, encode.categories) == ("error", "auto", ()):
         encode = "auto"
     rows = open_rows(
         options.data,

@@ -25,7 +25,7 @@ from mercer.data.dask import (
 from mercer.data.encoding import Encoder
 from mercer.data.files import place
 from mercer.data.frame import Frame, null_words, refuse_twins
-from mercer.data.opening import Learner, Read, encode_piece, refuse_categories
+from mercer.data.opening import Learner, Read, encode_piece, find_categories
 from mercer.data.source import ArrayRows, Part, check_array
 from mercer.errors import DataError, MercerError
 from mercer.numerics.cholesky import one_blas_thread
@@ -307,17 +307,21 @@ def _encoded(
     """
     columns, names = tuple(frame.columns), [str(column) for column in frame.columns]
     refuse_twins(name, names)
-    texts = {str(c): c for c in columns if not _is_number(frame[c].dtype)}
-    is_guessed = {c: not hasattr(frame[key].dtype, "categories") for c, key in texts.items()}
+    categories = find_categories(encode, names, names, name)
+    texts = {str(c): c for c in columns if str(c) in categories or not _is_number(frame[c].dtype)}
+    is_guessed = {
+        c: c not in categories and not hasattr(frame[key].dtype, "categories")
+        for c, key in texts.items()
+    }
     held, called = _held(frame, name, client)
     sizes = _gathered(client.map(len, held, pure=False), called)
     starts = np.cumsum([0, *sizes[:-1]]).tolist()
     inputs, targets = ([], names) if encode is None else (names, [])
-    refuse_categories(encode)
     missing: Any = getattr(encode, "missing", "error")
     dates: Any = getattr(encode, "dates", "auto")
     null_values = null_words(getattr(encode, "null_values", None))
-    learner = Learner(inputs, targets, is_guessed, missing, dates, sum(sizes), null_values)
+    n_rows = sum(sizes)
+    learner = Learner(inputs, targets, is_guessed, missing, dates, categories, n_rows, null_values)
     read_part = functools.partial(_read_part, read, columns, texts, not inputs)
     reader = functools.partial(read_part, tuple(texts))
     add_up = functools.partial(add_up_on, str(client.scheduler.address), name)

@@ -534,6 +534,13 @@ class Encoder:
         return column
 
 
+def check_categories(categories: Any) -> tuple[str, ...]:
+    """Return the names of columns that are categories, if that is what they are."""
+    if isinstance(categories, str) or not all(isinstance(name, str) for name in categories):
+        raise UsageError(f"categories are names of columns, not {categories!r}")
+    return tuple(categories)
+
+
 def fit_encoder(
     frame: Frame,
     *,

@@ -40,6 +40,7 @@ from mercer.data.encoding import (
     Encoder,
     Missing,
     as_levels,
+    check_categories,
     fit_encoder,
     no_column,
     refuse_infinite,
@@ -94,7 +95,7 @@ def _pieces(path: Path, column: str, null_values: frozenset[str]) -> Iterator[ND
     """Yield the cells of one file in pieces of any length."""
     is_parquet = is_arrow(first_bytes(path))
     for _, columns in (
-        _parquet_blocks(path, [column], is_text=True)
+        _parquet_blocks(path, [column], as_text=[column])
         if is_parquet
         else _csv_blocks(path, [column], null_values)
     ):
@@ -118,15 +119,22 @@ def _csv_blocks(path: Path, names: Sequence[str], null_values: frozenset[str]) -
 
 
 def _parquet_blocks(
-    path: Path, names: Sequence[str], start: int = 0, stop: int | None = None, *, is_text: bool
+    path: Path,
+    names: Sequence[str],
+    start: int = 0,
+    stop: int | None = None,
+    *,
+    as_text: Collection[str],
 ) -> Iterator[_Block]:
-    """Yield some columns of some rows of a Parquet file, as text or as what they are."""
+    """Yield some columns of some rows of a Parquet file, as what they are or as text."""
     import pyarrow as pa
 
     with decoding(path):
         for batch in read_batches(path, names, _BATCH, start, stop):
             table = pa.Table.from_batches([batch])
-            columns = {name: as_column(name, table[name], is_text=is_text) for name in names}
+            columns = {
+                name: as_column(name, table[name], is_text=name in as_text) for name in names
+            }
             yield np.zeros(batch.num_rows, dtype=np.int64), columns
 
 
@@ -329,19 +337,19 @@ def _encoded(
     """Encode all columns but those dropped and the target, which is the last one then."""
     if encode != "auto" and not hasattr(encode, "dates"):
         raise UsageError(f"encode must be 'auto', a TableEncoder or None; got {encode!r}")
-    refuse_categories(encode)
     fitted: Encoder | None = getattr(encode, "encoding_", None)
     missing: Missing = getattr(encode, "missing", "error")
     dates: Dates = getattr(encode, "dates", "auto")
     names, targets = _columns(rows, target, fitted, drop)
     is_open = task == "auto" and not fitted
     codes = [name for name in targets if is_open and rows.kinds.get(name) == "code"]
-    as_text = fitted.texts() if fitted else tuple(codes)
+    categories = () if fitted else find_categories(encode, rows.names, names, rows.name)
+    as_text = fitted.texts() if fitted else (*codes, *categories)
     if encode == "auto" and {*rows.refusals, *codes}.isdisjoint([*names, *targets]):
         return rows.select([*names, *targets])
     table = _Files(rows, tuple(_files_of(Path(data))), as_text, null_values)
     content = sum_contents(table.paths, null_values)
-    asked = [_VERSION, content, names, targets, codes]
+    asked = [_VERSION, content, names, targets, [*codes, *categories]]
     asked.append(fitted.to_dict() if fitted else [missing, dates])
     key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
     path = folder_of(rows.name, cache) / f"encoded-{content[:16]}-{key[:16]}.npy"
@@ -349,7 +357,9 @@ def _encoded(
         found = _kept(path)
         if found is None:
             texts = dict.fromkeys(table.texts, False)
-            learner = Learner(names, targets, texts, missing, dates, rows.n_rows, null_values)
+            learner = Learner(
+                names, targets, texts, missing, dates, categories, rows.n_rows, null_values
+            )
             learned = (
                 (fitted, [], ())
                 if fitted
@@ -431,7 +441,7 @@ class _Files:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Columns that are text."""
+        """Columns that are text, or are to be."""
         return (*self.rows.refusals, *self.as_text)
 
     def pieces(self) -> list[_Piece]:
@@ -453,7 +463,7 @@ class _Files:
         is_parquet = is_arrow(first_bytes(path))
         source = self.rows.select(numbers) if numbers and not is_parquet else None
         blocks = (
-            _parquet_blocks(path, names, row, stop, is_text=False)
+            _parquet_blocks(path, names, row, stop, as_text=self.as_text)
             if is_parquet
             else _csv_blocks(path, texts, self.null_values)
         )
@@ -476,13 +486,17 @@ class _Texts:
     """The different texts of a column, how often each is there, and where it stands first."""
 
     def __init__(
-        self, name: str, missing: Missing, dates: Dates, *, is_target: bool, is_guessed: bool
+        self,
+        name: str,
+        learn: Callable[..., Encoder],
+        *,
+        is_target: bool,
+        is_guessed: bool,
     ) -> None:
         self.name = name
+        self._learn = learn  # `fit_encoder` of this column
         self._is_target = is_target
         self._is_guessed = is_guessed
-        self._missing = missing
-        self._dates = dates
         self._counts: Counter[str | None] = Counter()
         self._places: list[tuple[str, int, int]] = []
         self.kind: Kind | None = None  # as long as all cells are missing
@@ -573,8 +587,7 @@ class _Texts:
             1, counts if counts.sum() <= _SAMPLE else counts * _SAMPLE // counts.sum()
         )
         cells_of_rows = frame.take(np.repeat(np.arange(len(counts)), shares))
-        decided = fit_encoder(cells_of_rows, missing=self._missing, dates=self._dates)
-        return fit_encoder(frame, missing=self._missing, like=decided, counts=counts).codes[0]
+        return self._learn(frame, like=self._learn(cells_of_rows), counts=counts).codes[0]
 
 
 class Learner:
@@ -586,6 +599,8 @@ class Learner:
         Inputs, and the target, if any.
     texts : mapping of str to bool
         Those of them that are text, and whether its cells tell that they are numbers or dates.
+    categories : collection of str
+        Those texts of which each level is an input, however many they are.
     n_rows : int
         How many rows there are: of a few hundred thousand at most the median is taken.
     null_values : frozenset of str
@@ -599,6 +614,7 @@ class Learner:
         texts: Mapping[str, bool],
         missing: Missing,
         dates: Dates,
+        categories: Collection[str],
         n_rows: int,
         null_values: frozenset[str],
     ) -> None:
@@ -610,8 +626,14 @@ class Learner:
         self._missing: Missing = missing
         self._null_values = null_values
         self._step = max(1, n_rows // _SAMPLE)
+        learn = functools.partial(fit_encoder, missing=missing, dates=dates)
         self._columns = {
-            name: _Texts(name, missing, dates, is_target=name in targets, is_guessed=texts[name])
+            name: _Texts(
+                name,
+                functools.partial(learn, categories=(name,) if name in categories else ()),
+                is_target=name in targets,
+                is_guessed=texts[name],
+            )
             for name in (*names, *targets)
             if name in texts
         }
@@ -685,12 +707,16 @@ class Learner:
         return Encoder(inputs, self._missing, null_values=self._null_values), labels, order
 
 
-def refuse_categories(encode: Any) -> None:
-    """Refuse an encoder that is to make an input of each level, however many there are."""
-    if getattr(encode, "categories", ()) and not hasattr(encode, "encoding_"):
-        raise UsageError(
-            "categories are for rows in memory; text of up to 50 levels is an input each without"
-        )
+def find_categories(
+    encode: Any, names: Iterable[str], inputs: Collection[str], source: str
+) -> tuple[str, ...]:
+    """Find the columns that an encoder, if it is one, takes for categories, all of them inputs."""
+    asked = check_categories(getattr(encode, "categories", ()))
+    found = Frame.of_header(tuple(names), source).named(asked)
+    for name in found:
+        if name not in inputs:
+            raise UsageError(f"category {quoted(name)} is no input: it is the target or left out")
+    return tuple(found)
 
 
 def _refuse_gap(frame: Frame, name: str, remedy: str) -> None:

@@ -25,6 +25,7 @@ from mercer.data.encoding import (
     REFIT,
     Encoder,
     Missing,
+    check_categories,
     fit_encoder,
 )
 from mercer.data.formats import Dates
@@ -208,7 +209,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     categories : sequence of str, default=()
         Columns whose values are levels, be they numbers or text, and an input each, 2000 at most:
         codes such as those of shops, and what a kernel such as ``categorical[patient]`` tells
-        apart. Rows in memory only.
+        apart.
 
     Attributes
     ----------
@@ -280,9 +281,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self.dates not in ("auto", "dayfirst", "monthfirst"):
             raise UsageError(f"dates must be auto, dayfirst or monthfirst, not {self.dates!r}")
-        if isinstance(self.categories, str) or not all(isinstance(c, str) for c in self.categories):
-            raise UsageError(f"categories are names of columns, not {self.categories!r}")
-        words, categories = null_words(self.null_values), tuple(self.categories)
+        words, categories = null_words(self.null_values), check_categories(self.categories)
         with _python_words():
             frame = frame_of(X, texts=categories, null_values=words)
             found = fit_encoder(

@@ -201,7 +201,7 @@ def test_bank_learns_without_workers(run, numbers: Path, tmp_path: Path) -> None
         (["--workers", 2], "--scheduler and --workers are of --engine dask"),
         (["--target", "b"], "model sphere is not for regression"),
         (["--test-size", 0.5], "--test-size: not with --engine"),
-        (["--categories", "a"], "--categories: not with --engine"),
+        (["--categories", "a"], "'a' has 5200 levels, and a category 2000 at most"),
         (["--time", "a"], "--time: not with --engine"),
         (["--set", "noise_rate=learn per class", "--model", "gp"], "needs all rows in memory"),
     ],
@@ -232,7 +232,7 @@ def test_several_classes_are_refused_with_the_way_out(run, tmp_path: Path) -> No
         (["--model", "spectral"], "sphere alone audits"),
         (["--fixed", "fixed.csv"], "--fixed: not with --engine"),
         (["--id", "a"], "--id: not with --engine"),
-        (["--categories", "a"], "--categories: not with --engine"),
+        (["--categories", "y"], "category 'y' is no input: it is the target or left out"),
     ],
 )
 def test_an_audit_refuses_what_it_cannot(

@@ -777,6 +777,21 @@ def test_text_of_a_dask_frame_is_encoded_as_in_memory(two_workers: Any) -> None:
         open_collection(X, "code", read=frame_of, encode=mercer.TableEncoder())
 
 
+def test_categories_of_a_dask_frame_are_those_in_memory(two_workers: Any) -> None:
+    frame = words().assign(shop=np.arange(600) % 60, sold=np.arange(600) % 7 == 0)
+    encode = mercer.TableEncoder(categories=["shop", "numerals", "sold"])
+    X = dd.from_pandas(frame, npartitions=4)
+    rows = open_collection(X, "code", read=frame_of, encode=encode)
+    here = clone(encode).fit(frame.drop(columns="code"))
+    assert rows.encoding == here.encoding_
+    assert sum(name.startswith("shop=") for name in rows.names) == 60
+    expected = here.transform(frame.drop(columns="code"))
+    np.testing.assert_array_equal(np.vstack(list(rows.blocks(1000)))[:, :-1], expected)
+    encode.set_params(categories=["shops"])
+    with pytest.raises(DataError, match="no column 'shops'; did you mean 'shop'"):
+        open_collection(X, "code", read=frame_of, encode=encode)
+
+
 def test_a_classifier_learns_words_where_they_are(two_workers: Any) -> None:
     frame = words(300)
     inputs = frame[["a", "city", "size"]]

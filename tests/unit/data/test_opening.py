@@ -20,6 +20,7 @@ import mercer.data
 from mercer import BaNKClassifier, BaNKRegressor, ConvergenceWarning, TableEncoder
 from mercer.cli.main import main
 from mercer.data import csv_reader, opening
+from mercer.data.encoding import fit_encoder
 from mercer.data.tables import read_frame
 from mercer.errors import DataError, DataWarning, StorageError, UsageError
 from support.row_cases import ROWS, write_csv, write_npy, write_parquet
@@ -517,6 +518,59 @@ def _graded(parts: list[tuple[list[Any], list[str]]], folder: Path) -> None:
         grade = pd.Categorical(cells, categories=levels, ordered=True)
         frame = pd.DataFrame({"x": np.arange(len(cells)) / 7, "grade": grade})
         frame.to_parquet(folder / f"{k}.parquet", index=False)
+
+
+SHOPS = ["shop", "size", "flag", "city"]
+
+
+def _of_shops(folder: Path, kind: str) -> Path:
+    """Codes that are numbers, sizes with a fraction, true or false, many texts; two files."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"a": rng.normal(size=400), "shop": rng.integers(1, 61, 400)})
+    frame["size"] = rng.choice([1.5, 2.0], 400)
+    frame["flag"] = rng.random(400) < 0.5
+    frame["city"] = [f"city {k}" for k in rng.integers(60, size=400)]
+    frame["y"] = rng.normal(size=400)
+    folder.mkdir()
+    for k, part in enumerate((frame[:250], frame[250:])):
+        if kind == "csv":
+            part.to_csv(folder / f"{k}.csv", index=False)
+        else:
+            part.to_parquet(folder / f"{k}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_categories_of_rows_on_a_disk_are_those_in_memory(tmp_path: Path, kind: str) -> None:
+    folder = _of_shops(tmp_path / "rows", kind)
+    given: Any = {"target": "y", "cache": tmp_path / "cache"}
+    rows = mercer.data.open(folder, encode=TableEncoder(categories=SHOPS), **given)
+    frame = read_frame(folder, as_text=SHOPS)
+    inputs = frame.without(["y"])
+    expected = fit_encoder(inputs, categories=SHOPS)
+    assert rows.encoding is not None
+    assert rows.encoding.codes == expected.codes
+    assert sum(name.startswith("shop=") for name in rows.names) == 60
+    found = np.vstack(list(rows.blocks(100)))
+    np.testing.assert_array_equal(found[:, :-1], expected.transform(inputs).X)
+    again = mercer.data.open(folder, encode=TableEncoder.of(rows.encoding), **given)
+    np.testing.assert_array_equal(np.vstack(list(again.blocks(100))), found)
+    without = mercer.data.open(folder, encode=TableEncoder(), **given)
+    assert "shop" in without.names  # one input; what is in the cache is not taken for the other
+
+
+@pytest.mark.parametrize(
+    ("categories", "words"),
+    [
+        (["shops"], "no column 'shops'; did you mean 'shop'"),
+        (["y"], "category 'y' is no input: it is the target or left out"),
+        ("shop", "categories are names of columns, not 'shop'"),
+    ],
+)
+def test_what_is_no_category_of_rows_on_a_disk(tmp_path: Path, categories: Any, words: str) -> None:
+    folder = _of_shops(tmp_path / "rows", "csv")
+    with pytest.raises((DataError, UsageError), match=words):
+        mercer.data.open(folder, encode=TableEncoder(categories=categories), target="y")
 
 
 def test_ordered_categories_of_parquet_keep_their_order(tmp_path: Path) -> None:

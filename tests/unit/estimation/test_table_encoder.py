@@ -551,10 +551,3 @@ def test_what_is_no_category_is_refused(categories: Any, words: str) -> None:
     rows = pd.DataFrame({"shop": np.arange(2001) % 60, "many": np.arange(2001)})
     with pytest.raises((DataError, UsageError), match=words):
         TableEncoder(categories=categories).fit(rows)
-
-
-def test_categories_need_rows_in_memory(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("shop,y\n" + "\n".join(f"{k % 60},{k}" for k in range(200)))
-    with pytest.raises(UsageError, match="categories are for rows in memory"):
-        mercer.data.open(path, encode=TableEncoder(categories=["shop"]), target="y")
