@@ -45,6 +45,15 @@ def test_eq_8_along_one_input_sees_each_row_s_own_origin(monkeypatch: pytest.Mon
     assert error_along_one_input() > 1e-2
 
 
+@pytest.mark.parametrize("d", [1, 2])
+def test_what_is_no_number_has_no_covariance(d: int) -> None:
+    """It must not pass for a row that is far from all others."""
+    rows, theta = X[:, :d].copy(), np.zeros(1 + d)
+    rows[3] = np.nan
+    assert np.isnan(KERNEL.gram(theta, rows)[3]).all()
+    assert np.isnan(KERNEL.cross_gram(theta, rows, X[:4, :d])[3]).all()
+
+
 def test_parameters_are_counted() -> None:
     assert KERNEL.n_parameters(5) == 6
 
