@@ -46,6 +46,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -260,7 +261,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         kernel_theta, log_noise = model.split(state.position)
         K = model.kernel.gram(kernel_theta, model.X, out=model.workspace.take("gram", n))
         scratch = model.workspace.take("prior", n)  # A is in the other one
-        L = noisy_factor(K, floor, scratch, model.intercept_variance)
+        L = _factor_of_function(K, floor, scratch, model.intercept_variance)
         variances = math.exp(log_noise) + self._noise(state.position)[1][state.codes]
         u = multiply_lower(L, rng.standard_normal((n, 1)))[:, 0]
         w = np.sqrt(variances) * rng.standard_normal(n)
@@ -327,6 +328,20 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
 
 
 _NOWHERE = "the evidence cannot be computed where the chain is"
+
+
+def _factor_of_function(K: Array, floor: float, scratch: Array, intercept_variance: float) -> Array:
+    """Factor of K + v 11' + floor I, the floor tenfold as long as rounding leaves it indefinite.
+
+    Rows many length scales from the first, of many inputs, have errors beyond the floor.
+    """
+    for power in range(_MOST_TENFOLD):
+        with suppress(NumericalError):
+            return noisy_factor(K, floor * 10.0**power, scratch, intercept_variance)
+    raise NumericalError(_NOWHERE)
+
+
+_MOST_TENFOLD = 6  # to a thousandth of the function's variance
 
 
 def _with(

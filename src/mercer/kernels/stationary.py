@@ -65,16 +65,18 @@ def exponent_from_products(S: Array, s: Array, z: Array, log_scale: float) -> No
 
 
 @compiled(nogil=True)
-def _exponent_row_of_one(row: Array, z: Array, x: float, log_scale: float) -> None:
+def _take_half_squares(row: Array, z: Array, x: float) -> None:
     for j in range(row.shape[0]):
-        row[j] = max(-0.5 * (x - z[j]) * (x - z[j]), -_FAR) + log_scale
+        row[j] -= 0.5 * (x - z[j]) * (x - z[j])
 
 
 @compiled(nogil=True)
-def exponent_of_one_input(E: Array, x: Array, z: Array, log_scale: float) -> None:
-    """Overwrite E (n, m) by log_scale - (x_i - z_j)^2 / 2, for which no product is needed."""
-    for i in range(E.shape[0]):
-        _exponent_row_of_one(E[i], z, x[i], log_scale)
+def minus_half_squares(S: Array, X: Array, Z: Array) -> None:
+    """Overwrite S (n, m) by -|x_i - z_j|^2 / 2 of rows x of X (n, d) and columns z of Z (d, m)."""
+    for i in range(S.shape[0]):
+        S[i] = 0.0
+        for k in range(Z.shape[0]):
+            _take_half_squares(S[i], Z[k], X[i, k])
 
 
 @compiled(nogil=True)
@@ -206,31 +208,31 @@ def _exponential(exponent: Array, log_variance: float) -> Array:
     return exponent
 
 
-def _gram_of_points(points: Array, log_variance: float, out: Array | None) -> Array:
-    """v0 exp(-|p - q|^2 / 2) of all pairs of points."""
-    if points.shape[1] == 1:
-        return _along_one_input(points[:, 0], points[:, 0], log_variance, out)
-    K = np.matmul(points, points.T, out=out)
-    half_norms = 0.5 * K.diagonal()
-    exponent_from_products(K, half_norms, half_norms, log_variance)
-    return _exponential(K, log_variance)
+# Inputs of which differences take no longer than a product of the rows. They lose no digits, where
+# rows that are close to each other are many length scales from the first.
+_FEW_INPUTS = 4
 
 
-def _cross_gram_of_points(points: Array, others: Array, log_variance: float) -> Array:
-    """v0 exp(-|p - q|^2 / 2) of points p against others q."""
-    if points.shape[1] == 1:
-        return _along_one_input(points[:, 0], others[:, 0], log_variance, None)
-    K = points @ others.T
-    p, q = (0.5 * np.einsum("ij,ij->i", each, each) for each in (points, others))
-    exponent_from_products(K, p, q, log_variance)
-    return _exponential(K, log_variance)
+def _products(points: Array, others: Array, out: Array) -> tuple[Array, Array]:
+    """Fill ``out`` with S, and return s and z: S_ij - s_i - z_j is -|p_i - q_j|^2 / 2."""
+    if points.shape[1] <= _FEW_INPUTS:
+        minus_half_squares(out, points, np.ascontiguousarray(others.T))
+        return np.zeros(len(points)), np.zeros(len(others))
+    np.matmul(points, others.T, out=out)
+    s = 0.5 * (out.diagonal() if points is others else np.einsum("ij,ij->i", points, points))
+    return s, s if points is others else 0.5 * np.einsum("ij,ij->i", others, others)
 
 
-def _along_one_input(x: Array, z: Array, log_variance: float, out: Array | None) -> Array:
-    """v0 exp(-(x - z)^2 / 2) of numbers x (n,) and z (m,)."""
-    K = np.empty((len(x), len(z))) if out is None else out
+def _covariances_of_points(
+    points: Array, others: Array, log_variance: float, out: Array | None
+) -> Array:
+    """v0 exp(-|p - q|^2 / 2) of points p (n, d) against others q (m, d), (n, m)."""
+    K = np.empty((len(points), len(others))) if out is None else out
+    if points.shape[1] > _FEW_INPUTS:  # of equal points one product is symmetric to the last bit
+        exponent_from_products(K, *_products(points, others, K), log_variance)
+        return _exponential(K, log_variance)
     for rows in row_blocks(*K.shape):  # each goes through the cache once
-        exponent_of_one_input(K[rows], x[rows], z, log_variance)
+        exponent_from_products(K[rows], *_products(points[rows], others, K[rows]), log_variance)
         _exponential(K[rows], log_variance)
     return K
 
@@ -242,7 +244,8 @@ class SquaredExponentialARD(Stationary):
     Notes
     -----
     Eq. (8) of Barber & Williams. w_l is an inverse squared length scale, in units of the input.
-    The first row is subtracted before products are formed: a common offset costs no digits.
+    The first row is subtracted before products are formed: a common offset costs no digits. Up to
+    four inputs there are no products, and no digits are lost by rows far from the first either.
     """
 
     def parameters(self) -> tuple[Parameter, ...]:
@@ -250,13 +253,14 @@ class SquaredExponentialARD(Stationary):
         return VARIANCE, WEIGHTS
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
-        """Eq. (8) for all pairs of rows; cost O(n^2 d), one product."""
-        return _gram_of_points(scaled_rows(theta[1:], X, X), theta[0], out)
+        """Eq. (8) for all pairs of rows; cost O(n^2 d)."""
+        points = scaled_rows(theta[1:], X, X)
+        return _covariances_of_points(points, points, theta[0], out)
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Eq. (8) for the rows of X against those of Z; cost O(n m d)."""
         Xs, Zs = scaled_rows(theta[1:], X, Z), scaled_rows(theta[1:], Z, Z)
-        return _cross_gram_of_points(Xs, Zs, theta[0])
+        return _covariances_of_points(Xs, Zs, theta[0], None)
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """With H = A * K, h = H 1: d/dlog v0 is sum h, others -w_l `half_scatter`(H, h, X)_l."""
@@ -296,9 +300,10 @@ class MaternARD(Stationary):
     -----
     w_l is an inverse squared length scale, in units of the input. The first row is subtracted
     before scaling: a common offset costs no digits. Squared distances come from one product of the
-    rows, whose rounding errors are below 1e-8; from differences for a row over a thousand length
-    scales from the first, and at smoothness 1/2: there a covariance goes with r, the root of the
-    error. Cost O(n m d); memory beyond the result is one block of rows, and the rows far out.
+    rows, whose rounding errors are below 1e-8; from differences of up to four inputs, for a row
+    over a thousand length scales from the first, and at smoothness 1/2: there a covariance goes
+    with r, the root of the error. Cost O(n m d); memory beyond the result is one block of rows, and
+    the rows far out.
     """
 
     smoothness: float
@@ -381,10 +386,8 @@ class MaternARD(Stationary):
         A = np.empty((len(Xs), len(Zs))) if out is None else out
         if x_far.all() or z_far.all():
             return self._from_differences(Xs, Zs, A)
-        np.matmul(Xs, Zs.T, out=A)
-        x = 0.5 * (A.diagonal() if Xs is Zs else np.einsum("ij,ij->i", Xs, Xs))
-        z = x if Xs is Zs else 0.5 * np.einsum("ij,ij->i", Zs, Zs)
-        distances_from_products(A, x, z, np.sqrt(2.0 * self.smoothness) * np.sqrt(2.0), _FAR)
+        rate = np.sqrt(2.0 * self.smoothness) * np.sqrt(2.0)
+        distances_from_products(A, *_products(Xs, Zs, A), rate, _FAR)
         if x_far.any():
             A[x_far] = self._from_differences(Xs[x_far], Zs)
         if z_far.any():
@@ -518,11 +521,13 @@ class Periodic(Stationary):
 
     def gram(self, theta: Array, X: Array, out: Array | None = None) -> Array:
         """Covariances of all pairs of rows."""
-        return _gram_of_points(_points(theta, X, X), theta[0], out)
+        points = _points(theta, X, X)
+        return _covariances_of_points(points, points, theta[0], out)
 
     def cross_gram(self, theta: Array, X: Array, Z: Array) -> Array:
         """Covariances of the rows of X with those of Z."""
-        return _cross_gram_of_points(_points(theta, X, Z), _points(theta, Z, Z), theta[0])
+        points, others = _points(theta, X, Z), _points(theta, Z, Z)
+        return _covariances_of_points(points, others, theta[0], None)
 
     def gradient(self, theta: Array, X: Array, K: Array, A: Array) -> Array:
         """With H = A * K, c and s the cosines and sines of the rows: see Notes.

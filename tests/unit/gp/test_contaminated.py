@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.errors import DataError, UsageError
+from mercer.errors import DataError, NumericalError, UsageError
+from mercer.gp import contamination
+from mercer.gp.gaussian import noisy_factor
 from mercer.gp.regressor import GPRegressor
 from support.contaminated import (
     coverage,
@@ -32,6 +34,17 @@ def fitted(**own) -> GPRegressor:
 def model() -> GPRegressor:
     with pytest.warns(mercer.errors.ConvergenceWarning):
         return fitted().fit(X, 100.0 + 20.0 * Y)
+
+
+def test_rounding_beyond_the_floor_is_no_end() -> None:
+    errors = 1e-9 * np.random.default_rng(0).standard_normal((40, 40))
+    K = 1.0 + errors + errors.T  # of rows that are alike, many length scales from the first
+    with pytest.raises(NumericalError):
+        noisy_factor(K, 1e-9, np.empty_like(K))
+    L = np.tril(contamination._factor_of_function(K, 1e-9, np.empty_like(K), 1.0))
+    np.testing.assert_allclose(L @ L.T, K + 1.0, atol=2e-7)
+    with pytest.raises(NumericalError, match="where the chain is"):
+        contamination._factor_of_function(-K, 1e-9, np.empty_like(K), 0.0)
 
 
 def test_wrong_targets_are_found_and_expected_where_they_should_be(model: GPRegressor) -> None:

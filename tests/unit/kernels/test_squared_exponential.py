@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.kernels import stationary as squared_exponential
+from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import SquaredExponentialARD
 from support.gp_cases import plain_gram
 
@@ -56,6 +57,16 @@ def test_what_is_no_number_has_no_covariance(d: int) -> None:
 
 def test_parameters_are_counted() -> None:
     assert KERNEL.n_parameters(5) == 6
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern32", "matern52"])
+def test_few_inputs_keep_their_digits_far_from_the_first_row(name: str) -> None:
+    """Where all rows but the first are close to each other their matrix is as without it."""
+    kernel = kernel_named(name)
+    rows = np.vstack([np.zeros(2), 1e5 + np.round(X * 1024.0) / 1024.0])
+    exact = kernel.gram(np.zeros(3), rows[1:])
+    np.testing.assert_allclose(kernel.gram(np.zeros(3), rows)[1:, 1:], exact, rtol=1e-13)
+    assert np.linalg.eigvalsh(kernel.gram(np.zeros(3), rows)).min() > -1e-14
 
 
 def test_equal_rows_have_the_variance_exactly() -> None:
