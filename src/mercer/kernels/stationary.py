@@ -216,7 +216,7 @@ _FEW_INPUTS = 4
 def _products(points: Array, others: Array, out: Array) -> tuple[Array, Array]:
     """Fill ``out`` with S, and return s and z: S_ij - s_i - z_j is -|p_i - q_j|^2 / 2."""
     if points.shape[1] <= _FEW_INPUTS:
-        minus_half_squares(out, points, np.ascontiguousarray(others.T))
+        minus_half_squares(out, np.ascontiguousarray(points), np.ascontiguousarray(others.T))
         return np.zeros(len(points)), np.zeros(len(others))
     np.matmul(points, others.T, out=out)
     s = 0.5 * (out.diagonal() if points is others else np.einsum("ij,ij->i", points, points))
