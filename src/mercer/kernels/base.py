@@ -188,8 +188,13 @@ _LARGEST_POWER = 200.0  # covariances stay below about 10^200 v0, so that their 
 
 
 def scaled_rows(log_weights: Array, X: Array, reference: Array) -> Array:
-    """Rows of X less the first of ``reference``, in units of the length scales."""
-    return np.asarray((X - reference[:1]) * np.exp(0.5 * log_weights))
+    """Rows of X less the `_middle` of ``reference``, in units of the length scales."""
+    return np.asarray((X - _middle(reference)) * np.exp(0.5 * log_weights))
+
+
+def _middle(X: Array) -> Array:
+    """A value amid those of each input, (1, d): of three rows, one of which may be far away."""
+    return X[:1] if len(X) < 3 else np.sort(X[[0, len(X) // 2, -1]], axis=0)[1:2]
 
 
 def turned_rows(log_frequencies: Array, X: Array, reference: Array) -> tuple[Array, Array, Array]:
@@ -221,7 +226,7 @@ def half_scatter(H: Array, h: Array, X: Array) -> Array:
     H is symmetric and h its row sums: it is sum_i h_i x_il^2 - x_l'H x_l, and one product H X
     serves all l.
     """
-    Xc = X - X[0]
+    Xc = X - _middle(X)
     return np.asarray(h @ (Xc * Xc) - np.einsum("il,il->l", Xc, H @ Xc))
 
 

@@ -365,6 +365,8 @@ def _trapezoid(y: Array, x: Array) -> Array:
 # **How good.** Beside long tempered runs mostly within half a nat where there is a nugget, and
 # within two where there is none and the rank is low. Without a nugget and at low rates the sites
 # may run away: smaller steps hold most of them; what is not at rest, or above 0, says nothing.
+# From one rate to a rate for each class it may be a long way, on which log Z rises with each sweep:
+# steps stay large, and sweeps do not end, as long as it does.
 #
 # References
 # ----------
@@ -372,9 +374,10 @@ def _trapezoid(y: Array, x: Array) -> Array:
 # .. [4] Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, section 3.6.
 
 _SQRT_2PI = math.sqrt(2.0 * math.pi)
-# Sweeps from which on sites move by a share of the way, and the share.
+# Sweeps from which on sites move by a share of the way, and the share; how many there are, those
+# on which log Z rises while rates are learned counted only by the last number.
 _DAMPING = ((40, 0.1), (24, 0.25), (12, 0.5), (0, 0.8))
-_FEWEST_SWEEPS, _MOST_SWEEPS = 2, 80
+_FEWEST_SWEEPS, _MOST_SWEEPS, _MOST_LEARNING = 2, 80, 400
 # Changes of the log evidence, in nats, below which sites are at rest: on the way to the mode of the
 # rates, at it, and for differences of the gradient.
 _NEARLY, _AT_REST, _FINE = 0.1, 0.03, 0.03
@@ -488,12 +491,14 @@ class _Labels:
         self, sites: Sites, log_odds: Array, tolerance: float, *, is_learning: bool = False
     ) -> _Swept:
         """Sweep until log Z is at rest; where rates are being learned they follow the errors."""
-        before, swept = np.inf, None
-        for k in range(_MOST_SWEEPS):
-            share = next(share for first, share in _DAMPING if k >= first)
+        before, swept, n_counted = np.inf, None, 0
+        for k in range(_MOST_LEARNING if is_learning else _MOST_SWEEPS):
+            share = next(share for first, share in _DAMPING if n_counted >= first)
             swept, wrong = self._sweep(sites, log_odds, share)
+            n_counted += not (is_learning and before < swept.log_z < 0.0)
             sites, change, before = swept.sites, abs(swept.log_z - before), swept.log_z
-            if k + 1 >= _FEWEST_SWEEPS and change < tolerance:
+            is_at_rest = k + 1 >= _FEWEST_SWEEPS and change < tolerance
+            if is_at_rest or n_counted == _MOST_SWEEPS:
                 break
             if is_learning:
                 log_odds = self._likely_rates(wrong)

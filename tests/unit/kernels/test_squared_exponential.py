@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.kernels import base
 from mercer.kernels import stationary as squared_exponential
 from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import SquaredExponentialARD
@@ -59,14 +60,26 @@ def test_parameters_are_counted() -> None:
     assert KERNEL.n_parameters(5) == 6
 
 
+@pytest.mark.parametrize("d", [2, 6])  # by differences, and by products
+@pytest.mark.parametrize("place", [0, 15])
 @pytest.mark.parametrize("name", ["rbf", "matern32", "matern52"])
-def test_few_inputs_keep_their_digits_far_from_the_first_row(name: str) -> None:
-    """Where all rows but the first are close to each other their matrix is as without it."""
-    kernel = kernel_named(name)
-    rows = np.vstack([np.zeros(2), 1e5 + np.round(X * 1024.0) / 1024.0])
-    exact = kernel.gram(np.zeros(3), rows[1:])
-    np.testing.assert_allclose(kernel.gram(np.zeros(3), rows)[1:, 1:], exact, rtol=1e-13)
-    assert np.linalg.eigvalsh(kernel.gram(np.zeros(3), rows)).min() > -1e-14
+def test_a_row_far_away_costs_the_others_no_digits(name: str, place: int, d: int) -> None:
+    """Where all but the first, or the last, are close to each other."""
+    kernel, theta = kernel_named(name), np.zeros(1 + d)
+    near = np.round(np.tile(X, d // 2) * 1024.0) / 1024.0
+    rows = np.insert(near, place, 1e5, axis=0)
+    K = kernel.gram(theta, rows)
+    left = np.arange(16) != place
+    np.testing.assert_allclose(K[np.ix_(left, left)], kernel.gram(theta, near), rtol=1e-13)
+    assert np.linalg.eigvalsh(K).min() > -1e-14
+
+
+def test_digits_are_lost_where_all_are_far_from_what_is_subtracted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(base, "_middle", lambda rows: rows[:1])
+    with pytest.raises(AssertionError):
+        test_a_row_far_away_costs_the_others_no_digits("rbf", 0, 6)
 
 
 def test_equal_rows_have_the_variance_exactly() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 
 import mercer
 from mercer import KernelGibbsClassifier
@@ -22,7 +22,7 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
-from mercer.sphere import estimator
+from mercer.sphere import estimator, evidence
 from mercer.sphere.evidence import Sites, _Labels, approximate_evidence, approximate_posterior
 from mercer.sphere.sampler import NormalSampler, signed_rows
 from mercer.sphere.space import KernelSpace, fit_covariance
@@ -303,6 +303,29 @@ def test_finite_features_have_a_nugget_without_chains(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         mercer.load(tmp_path / "model.mercer").predict_proba(new)[:, 1], said
     )
+
+
+def test_rates_are_followed_as_long_as_the_evidence_rises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From one rate to two takes hundreds of small steps; not at rest, it would count as none."""
+    rng, n = np.random.default_rng(0), 2000
+    inputs, W = rng.standard_normal((n, 2)), rng.standard_normal((19, 2)) / 1.66
+    clean = (inputs[:, 0] + 0.5 * inputs[:, 1] > 0.0).astype(int)
+    labels = np.where(rng.random(n) < np.where(clean == 1, 0.25, 0.02), 1 - clean, clean)
+    angles = inputs @ W.T
+    rows = signed_rows(np.hstack([np.cos(angles), np.sin(angles)]) / np.sqrt(19.0), labels)
+    variance, begin = np.full(n, 0.1), np.array([0.016, 0.016])
+    one = approximate_evidence(rows, variance, fixed_rate(0.016, n))
+    noise = learned_class_rates((1.0, 1.0), labels)
+    monkeypatch.setattr(evidence, "_DAMPING", ((0, 0.1),))
+
+    def swept() -> Any:
+        odds = logit(2.0 * begin)
+        return _Labels(rows, variance, noise).settle(one.sites, odds, 0.1, is_learning=True)
+
+    assert swept().is_settled
+    np.testing.assert_allclose(0.5 * expit(swept().log_odds), [0.02, 0.25], atol=0.03)
+    monkeypatch.setattr(evidence, "_MOST_LEARNING", 80)
+    assert not swept().is_settled
 
 
 def test_what_propagation_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
