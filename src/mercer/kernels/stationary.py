@@ -210,7 +210,7 @@ def _exponential(exponent: Array, log_variance: float) -> Array:
 
 # Inputs of which differences take no longer than a product of the rows. They lose no digits where
 # rows that are close to each other are many length scales from the others.
-_FEW_INPUTS = 4
+_FEW_INPUTS = 2
 
 
 def _products(points: Array, others: Array, out: Array) -> tuple[Array, Array]:
@@ -245,7 +245,7 @@ class SquaredExponentialARD(Stationary):
     -----
     Eq. (8) of Barber & Williams. w_l is an inverse squared length scale, in units of the input.
     A value amid those of each input is subtracted before products are formed: a common offset costs
-    no digits. Up to four inputs there are no products, and rows far from it lose none either.
+    no digits. Up to two inputs there are no products, and rows far from it lose none either.
     """
 
     def parameters(self) -> tuple[Parameter, ...]:
@@ -300,7 +300,7 @@ class MaternARD(Stationary):
     -----
     w_l is an inverse squared length scale, in units of the input. A value amid those of each input
     is subtracted before scaling: a common offset costs no digits. Squared distances come from one
-    product of the rows, whose rounding errors are below 1e-8; from differences of up to four
+    product of the rows, whose rounding errors are below 1e-8; from differences of up to two
     inputs, for a row over a thousand length scales from there, and at smoothness 1/2: there a
     covariance goes with r, the root of the error. Cost O(n m d); memory beyond the result is one
     block of rows, and the rows far out.
