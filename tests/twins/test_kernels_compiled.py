@@ -10,7 +10,9 @@ from mercer.kernels.stationary import (
     exponent_from_products,
     large_alone,
     matern_from_distances,
+    minus_half_squares,
     multiply_by_cosines,
+    multiply_by_matern_slopes,
     slopes_of_cosines,
 )
 
@@ -65,6 +67,28 @@ def test_matern_from_distances(share: float) -> None:
     expected = decay * (1.0 + a * (1.0 + a / share)) * 1.7
     matern_from_distances(a, decay, share, 1.7)
     np.testing.assert_array_equal(a, expected)
+
+
+@pytest.mark.parametrize(("n", "m", "d"), [(1, 1, 1), (5, 3, 2), (4, 9, 5)])
+def test_minus_half_squares(n: int, m: int, d: int) -> None:
+    rng = np.random.default_rng(1)
+    X, Z, S = rng.standard_normal((n, d)), rng.standard_normal((d, m)), np.full((n, m), np.nan)
+    expected = -0.5 * ((X[:, :, None] - Z[None]) ** 2).sum(axis=1)
+    minus_half_squares(S, X, Z)
+    np.testing.assert_allclose(S, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("factor", "share"), [(3.0, np.inf), (5.0 / 3.0, 3.0)])
+def test_multiply_by_matern_slopes(factor: float, share: float) -> None:
+    """-C'(a) / a of (1 + a + a^2 / share) e^-a, by the derivative of the polynomial."""
+    rng = np.random.default_rng(1)
+    a, A = rng.uniform(0.1, 9.0, (4, 7)), rng.standard_normal((4, 7))
+    K = 1.7 * (1.0 + a * (1.0 + a / share)) * np.exp(-a)
+    slope = 1.7 * (1.0 + 2.0 * a / share) * np.exp(-a) - K  # by a = sqrt(2 nu) r
+    two_nu = 3.0 if share == np.inf else 5.0
+    expected = A * -two_nu * slope / a
+    multiply_by_matern_slopes(A, K, a, factor, share)
+    np.testing.assert_allclose(A, expected, rtol=1e-12)
 
 
 def angles(n: int, m: int, d: int) -> tuple[np.ndarray, np.ndarray]:

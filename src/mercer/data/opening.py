@@ -486,12 +486,7 @@ class _Texts:
     """The different texts of a column, how often each is there, and where it stands first."""
 
     def __init__(
-        self,
-        name: str,
-        learn: Callable[..., Encoder],
-        *,
-        is_target: bool,
-        is_guessed: bool,
+        self, name: str, learn: Callable[..., Encoder], *, is_target: bool, is_guessed: bool
     ) -> None:
         self.name = name
         self._learn = learn  # `fit_encoder` of this column

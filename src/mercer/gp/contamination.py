@@ -341,7 +341,7 @@ def _factor_of_function(K: Array, floor: float, scratch: Array, intercept_varian
     raise NumericalError(_NOWHERE)
 
 
-_MOST_TENFOLD = 6  # to a thousandth of the function's variance
+_MOST_TENFOLD = 6  # floors that are tried, the last 1e5 times the first
 
 
 def _with(
