@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -13,6 +14,7 @@ def run() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
+    gc.disable()  # until all is imported that a command needs: none of it is garbage
     from mercer.cli.main import run as run_command
 
     run_command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.metadata
 from collections.abc import Callable
@@ -77,7 +78,11 @@ def declared(
                 of_table = given.keys() & {each.name for each in fields(TableOptions)}
                 table = TableOptions(**{option: given.pop(option) for option in of_table})
                 given["table"] = table
-            importlib.import_module(f"mercer.cli.{name}").run(**given)
+            module = importlib.import_module(f"mercer.cli.{name}")
+            if not gc.isenabled():  # as the script `mercer` begins
+                gc.freeze()  # what was imported stays
+                gc.enable()
+            module.run(**given)
 
         for option in reversed((*options, debug_option)):
             run = option(run)

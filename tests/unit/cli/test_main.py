@@ -46,6 +46,19 @@ def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
         assert f"\n  {name} " in done.stdout
 
 
+def test_the_script_looks_for_garbage_once_a_command_is_imported() -> None:
+    """What was imported is set apart, or each search would go through it again."""
+    words = (
+        "import gc, sys; from mercer.cli import doctor, run; seen = []; "
+        "doctor.run = lambda **_: seen.append((gc.isenabled(), gc.get_freeze_count() > 10_000)); "
+        "sys.argv = ['mercer', 'doctor']\ntry: run()\nfinally: print(seen)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[(True, True)]")
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_has_help(run, name: str) -> None:
     code, out, _ = run(name, "--help")
