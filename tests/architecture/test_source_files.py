@@ -78,6 +78,35 @@ def test_no_global_random_state() -> None:
         assert draws_globally(ast.parse(bad), bad)
 
 
+def test_a_loop_that_counts_no_references_returns_no_array() -> None:
+    """Its caller would free the array that it was given."""
+    uncounted = [
+        loop
+        for tree in trees().values()
+        for loop in tree.body
+        if isinstance(loop, ast.FunctionDef)
+        and any(ast.unparse(mark).startswith("compiled(") for mark in loop.decorator_list)
+        and not any("allocates=True" in ast.unparse(mark) for mark in loop.decorator_list)
+    ]
+    assert len(uncounted) > 150
+    assert {loop.name for loop in uncounted if _arrays(loop) & _returned(loop)} == set()
+
+
+def _arrays(loop: ast.FunctionDef) -> set[str]:
+    """Names of which an element is taken."""
+    return {
+        node.value.id
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
+    }
+
+
+def _returned(loop: ast.FunctionDef) -> set[str]:
+    values = [node.value for node in ast.walk(loop) if isinstance(node, ast.Return) and node.value]
+    parts = [part for v in values for part in (v.elts if isinstance(v, ast.Tuple) else [v])]
+    return {part.id for part in parts if isinstance(part, ast.Name)}
+
+
 def test_every_source_folder_is_a_package() -> None:
     folders = {path.parent for path in SOURCE.rglob("*.py")}
     assert all((folder / "__init__.py").exists() for folder in folders)

@@ -129,7 +129,7 @@ def _plain_rotate(rng, near, level, columns, scale, beta, excess, taken) -> np.n
 def _plain_carried(rng, near, level, m, log_size, new, values, largest, n_candidates, scale):
     model = near.models[level]
     if rng.random() >= _stays(len(new) - m, largest):
-        position = int(rng.integers(m, len(new)))
+        position = m + int((len(new) - m) * rng.random())
         new, values = near.without(level, new, scale, values, position)
     k = len(new) - m
     if k >= min(largest, n_candidates):

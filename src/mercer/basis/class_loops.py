@@ -38,6 +38,7 @@ from mercer.basis.loops import (
     solve_back,
     stays,
     terms_less,
+    whole_below,
 )
 from mercer.basis.population_loops import normalise
 from mercer.numerics.compilation import compiled
@@ -241,9 +242,11 @@ def _without(columns, p, position, U, w, z, V):
     The rows of V are those of `drop_column`, its last column is used for z.
     """
     last = V.shape[1] - 1
-    V[:p, last] = z[:p]
+    for i in range(p):
+        V[i, last] = z[i]
     drop_column(U, w, p, position, V)
-    z[: p - 1] = V[: p - 1, last]
+    for i in range(p - 1):
+        z[i] = V[i, last]
     for j in range(position, p - 1):
         columns[j] = columns[j + 1]
     return p - 1
@@ -258,7 +261,7 @@ def _with_centre(rng, column, square, part, columns, p, U, w, z, v):
     return p + 1
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def _room_of_sets(P, C, n):
     """Scratch arrays: x, v; two copies of columns, factor, w, z, beta, f; of all columns."""
     x, v, a = np.empty(P), np.empty(P), np.empty((6, P))
@@ -287,7 +290,7 @@ def _carried(rng, prior, gram, log_size, n_columns, p, largest, scale, of_set, v
     V, squares, parts, gains = room
     m = prior.n_mean
     if rng.random() >= stays(p - m, largest):
-        p = _without(columns, p, rng.integers(m, p), U, w, z, V)
+        p = _without(columns, p, m + whole_below(rng, p - m), U, w, z, V)
         terms_less(V, w, p, -1.0, 1.0 / scale, squares, parts)
     size = p - m
     if size >= min(largest, n_columns - m):
@@ -361,7 +364,8 @@ def _rotate(rng, prior, features, labels, n, of_set, p, scale, fits, spare):
             f_new[r] = f_mean[r] + c * (f_here[r] - f_mean[r]) + s * f_aside[r]
         log_likelihood = _log_likelihood(labels, n, f_new)
         if log_likelihood - near > limit:
-            beta[:p] = new[:p]
+            for j in range(p):
+                beta[j] = new[j]
             return log_likelihood
         if angle < 0.0:
             lower = angle
@@ -380,7 +384,7 @@ def _put_set(particles, i, m, columns, p, beta):
         particles.members[i, j - m] = columns[j]
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def move_particles(
     rng, design, labels, gram, moment, n, prior, log_size, n_widths, n_candidates, n_redraws,
     particles, first, last,
@@ -444,7 +448,7 @@ def move_particles(
     return n_sets, n_levels
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def fill_log_likelihood(design, labels, n, n_mean, particles):
     """Write the log likelihood of the rows held, of a file that did not have it."""
     columns, f = np.empty(particles.beta.shape[1], np.int64), np.empty(n)
@@ -454,7 +458,7 @@ def fill_log_likelihood(design, labels, n, n_mean, particles):
         particles.log_likelihood[i] = _log_likelihood(labels, n, f)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def admit(rng, design, labels, gram, moment, n, prior, log_sizes, new, particles):
     """Let the columns ``new`` in one after the other, each into a particle or not by its weight.
 
@@ -505,7 +509,7 @@ def admit(rng, design, labels, gram, moment, n, prior, log_sizes, new, particles
     return normalise(particles.log_weight)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
     """Take the columns ``old`` out one after the other, as `admit` lets them in; draws nothing."""
     m, P = prior.n_mean, particles.beta.shape[1]

@@ -18,6 +18,12 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 
 @compiled(nogil=True, error_model="numpy")
+def whole_below(rng, n):
+    """Draw 0, .., n - 1, each as likely to 1e-16 n, without the array that ``integers`` makes."""
+    return int(n * rng.random())
+
+
+@compiled(nogil=True, error_model="numpy")
 def constants(prior, n):
     """Return the shape and the constant of the evidence of n rows, for `log_evidence`."""
     if prior.is_sampled:
@@ -463,7 +469,7 @@ def redraw(rng, statistics, prior, shape, log_size, particles, i, columns, room)
     V, squares, parts, gains = room
     m, largest = prior.n_mean, particles.members.shape[1]
     if rng.random() >= stays(particles.size[i], largest):
-        drop_in_place(particles, i, m, rng.integers(0, particles.size[i]))
+        drop_in_place(particles, i, m, whole_below(rng, particles.size[i]))
     size, level = particles.size[i], particles.level[i]
     if size >= min(largest, statistics.n_candidates):
         return
@@ -489,7 +495,7 @@ def redraw(rng, statistics, prior, shape, log_size, particles, i, columns, room)
     append_in_place(particles, i, m, chosen, v, squares[chosen], parts[chosen])
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def _column_of(V, column, p):
     """Copy one column."""
     v = np.empty(p)
@@ -509,7 +515,7 @@ def _column_of(V, column, p):
 def free_candidate(rng, statistics, particles, i, n_mean):
     """Draw the column of a candidate that is not in the set."""
     while True:
-        column = n_mean + rng.integers(0, statistics.n_candidates)
+        column = n_mean + whole_below(rng, statistics.n_candidates)
         is_free = True
         for j in range(particles.size[i]):
             if particles.members[i, j] == column:
@@ -526,7 +532,7 @@ def _change(rng, statistics, prior, shape, constant, log_size, particles, i, col
     """
     x, v, U, w = spare
     m, r, size = prior.n_mean, statistics.n_candidates, particles.size[i]
-    kind = rng.integers(0, 3)
+    kind = whole_below(rng, 3)
     level, scale = particles.level[i], particles.scale[i]
     is_birth, is_death = kind == 0, kind == 1
     if is_birth and size >= min(particles.members.shape[1], r):
@@ -538,7 +544,7 @@ def _change(rng, statistics, prior, shape, constant, log_size, particles, i, col
     factor, whitened = particles.factor[i], particles.whitened[i]
     position, column, square, part = -1, -1, 1.0, 0.0
     if not is_birth:
-        position = rng.integers(0, size)
+        position = whole_below(rng, size)
         variance, estimate = drop_terms(factor, whitened, p, m + position, x, v)
         rss += estimate * estimate / variance
         half_logdet += 0.5 * math.log(variance)
@@ -590,7 +596,7 @@ def _copy_without(factor, whitened, p, j, columns, U, w):
 def other_level(rng, level, n_widths, n_levels):
     """Propose a length scale next to this one, or the same for another scaling of the inputs."""
     if n_levels > n_widths and rng.random() < 0.5:
-        shift = rng.integers(1, n_levels // n_widths)
+        shift = 1 + whole_below(rng, n_levels // n_widths - 1)
         return (level + shift * n_widths) % n_levels
     new = level % n_widths + (1 if rng.random() < 0.5 else -1)
     if new < 0 or new >= n_widths:
@@ -627,12 +633,14 @@ def _change_level(
     particles.log_target[i] = log_target
     particles.rss[i] = rss
     particles.half_logdet[i] = half_logdet
-    particles.factor[i, :p, :p] = U[:p, :p]
-    particles.whitened[i, :p] = w[:p]
+    for r in range(p):
+        particles.whitened[i, r] = w[r]
+        for c in range(r, p):
+            particles.factor[i, r, c] = U[r, c]
     return True
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def move_particles(
     rng, statistics, prior, log_size, n_widths, particles, fraction, n_redraws, n_changes, log_prior
 ):

@@ -21,6 +21,7 @@ from mercer.basis.loops import (
     rotate_row,
     solve_back,
     solve_forward,
+    whole_below,
 )
 from mercer.numerics.compilation import compiled
 
@@ -87,7 +88,7 @@ def _own_kernel(reach, g):
     return left * g / (1.0 + g * squares)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def learn_row(rows, y, n_candidates, n_rows, prior, particles, means, variances):
     """Weigh every particle by the density of a target, and take the row in.
 
@@ -138,7 +139,7 @@ def _log_student(error, base, shape, constant):
     return constant - 0.5 * math.log(base) - (shape + 0.5) * math.log1p(error * error / base)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def extend(rng, statistics, prior, before, after, column, particles):
     """Offer a new candidate to all: with it or without, in proportion; return the log weight.
 
@@ -187,7 +188,7 @@ def _position_of(particles, i, column):
     return -1
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def drop_candidate(statistics, prior, before, after, column, particles):
     """Retire a candidate: the mirror image of `extend`; return the log weight.
 
@@ -235,7 +236,7 @@ def drop_candidate(statistics, prior, before, after, column, particles):
     return normalise(particles.log_weight)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def discount(statistics, prior, log_size, particles):
     """Weigh all particles anew after the sums were discounted; return the log weight."""
     shape, constant = constants(prior, statistics.n_rows)
@@ -248,7 +249,7 @@ def discount(statistics, prior, log_size, particles):
     return normalise(particles.log_weight)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def predict_rows(rows, which, n_rows, prior, particles, means, spreads):
     """Write location and relative variance of the prediction of each row by some particles.
 
@@ -276,7 +277,7 @@ def predict_rows(rows, which, n_rows, prior, particles, means, spreads):
             spreads[t, i] = spread
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def log_density_of_few(row, y, n_few, most_degrees, level, prior, n_rows, particles):
     """Return what a level's first particles contribute to the log density of a target, in nats.
 
@@ -337,7 +338,7 @@ def move_probabilities(log_size, size, n_candidates, share):
     return birth, death
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def printed_step(rng, statistics, prior, log_size, share, particles):
     """Move every particle once, weigh it by eq. (9), draw its variances, eqs. (4) and (5).
 
@@ -360,7 +361,7 @@ def printed_step(rng, statistics, prior, log_size, share, particles):
             particles.size[i] = size + 1
             log_choice = -math.log(r - size)
         elif drawn < birth + death:
-            position = rng.integers(0, size)
+            position = whole_below(rng, size)
             particles.members[i, position] = particles.members[i, size - 1]
             particles.size[i] = size - 1
             log_choice = -math.log(size)

@@ -118,7 +118,7 @@ def _softmax(f, totals, proba):
     return value
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def average_softmax(mean, roots, normals, out):
     """Write the softmax of mean (m, C) + normals (P, C - 1) @ roots (m, C - 1, C), averaged."""
     n_classes, n_normals = mean.shape[1], len(normals)
@@ -160,7 +160,7 @@ def _log_joint(a, f, y, totals, proba):
     return value
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _multiply(K, b, out):
     """Write K b into ``out``, or each K_c b_c, K of shape (C, n, n) or (1, n, n)."""
     if b.ndim == 1:
@@ -172,7 +172,7 @@ def _multiply(K, b, out):
             out[c] = np.dot(K[c], b[c])
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _logistic_step(K, U, root_weights, y, totals, a, f, step, step_f):
     """Write g - W^.5 B^-1 W^.5 K g into ``step``, g = y - t pi - a, and K times it into ``step_f``.
 
@@ -197,7 +197,7 @@ def _logistic_step(K, U, root_weights, y, totals, a, f, step, step_f):
         step_f[:] = np.dot(K, step)
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _softmax_step(K, inverses, roots, U, Y, totals, a, f, step, step_f):
     """Write g - R K g into ``step``, g = Y - t pi - a, and K times it into ``step_f``.
 
@@ -259,7 +259,7 @@ def _eliminate(A, b):
         b[k] /= A[k, k]
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _mixing_coef(step, steps, n_kept):
     """Coefficients that minimise |step - sum_k coef_k steps_k| over the last ``n_kept`` rows."""
     gram, coef = np.empty((n_kept, n_kept)), np.empty(n_kept)
@@ -340,7 +340,7 @@ def _times_weights(proba, totals, b, out):
             out[c, i] = proba[c, i] * (b[c, i] - mean)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def _conjugate_gradients(K, proba, totals, residual, most, x):
     """Solve (I + W K) x = residual, symmetric in the metric of K; the residual is overwritten.
 
@@ -375,7 +375,7 @@ def _conjugate_gradients(K, proba, totals, residual, most, x):
     return most
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def climb_without_factors(K, Y, totals, start, a, f, tolerance, most):
     """Write the mode, f = K a with a = Y - t pi(f), of several classes of one Gram matrix (n, n).
 
@@ -407,7 +407,7 @@ def climb_without_factors(K, Y, totals, start, a, f, tolerance, most):
     return most > 0 and change <= tolerance
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def chord_steps(K, factors, y, totals, a, f, tolerance, max_steps, memory):
     """Move (a, f = K a) towards the mode with one set of factors, Anderson acceleration, in place.
 
@@ -463,7 +463,7 @@ def _square_of(x):
     return total
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def inverse_diagonal(R):
     """Return the diagonal of (L L')^-1; ``R`` is the transpose of L^-1, its upper triangle."""
     diagonal = np.empty(R.shape[0])
@@ -555,7 +555,7 @@ def add_products(A, a, q):
 # Contaminated noise: the laws of rows left out, and the kinds of errors drawn from them.
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _row_left_out(A, a, y, i, own, added, log_shares, n_right, log_joint):
     """Mean and variance of the function at row i by the others, P(wrong); fills ``log_joint``."""
     mean = y[i] - a[i] / A[i, i]
@@ -568,7 +568,7 @@ def _row_left_out(A, a, y, i, own, added, log_shares, n_right, log_joint):
     return mean, base, log_joint[n_right:].sum()
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _normalise(logs):
     """Turn logarithms into shares of a sum of 1; returns the logarithm of their sum."""
     highest, total = logs.max(), 0.0
@@ -590,7 +590,7 @@ def _place(shares, uniform):
     return k
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def kinds_of_errors(errors, variances, log_shares, uniforms, codes):
     """Draw the kind of every error (n,) given the variance of each kind; ``codes`` are filled.
 
@@ -607,7 +607,7 @@ def kinds_of_errors(errors, variances, log_shares, uniforms, codes):
     return total
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def draw_kinds(A, a, y, codes, added, log_shares, n_right, uniforms, wrong, means, bases):
     """Draw every code given all others; A, a and codes are changed, the last three filled.
 

@@ -156,7 +156,7 @@ def _odd_sum(before: Array, after: Array, c: float, s: float, cosine: Array, sin
     return total
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def slopes_of_cosines(
     G: Array,
     turns: Array,

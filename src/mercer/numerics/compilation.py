@@ -34,14 +34,14 @@ _LOOPS: list[Any] = []  # every marked loop of the modules that are loaded
 _METHODS = {"gp", "sphere", "basis", "spectral"}  # whose loops call none of another method
 
 
-def compiled(*, allocates: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compiled(*, allocates: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Mark a loop over arrays and scalars: compiled on first use, kept in Numba's cache.
 
-    Options are those of ``numba.njit``, such as ``nogil`` and ``error_model``. One that makes no
-    array says so by ``allocates=False``: it then counts no references, an atomic addition each,
-    which is most of the time of a small function. Where neither the folder of the source nor that
-    of the user can be written, the cache lies in a private temporary folder that goes with the
-    process, and a `MercerWarning` says so.
+    Options are those of ``numba.njit``, such as ``nogil`` and ``error_model``. It counts no
+    references to arrays, an atomic addition each, which can be most of its time, unless it makes
+    or returns arrays: such a loop says ``allocates=True``, or does not compile. Where neither the
+    folder of the source nor that of the user can be written, the cache lies in a private temporary
+    folder that goes with the process, and a `MercerWarning` says so.
     """
     options["_nrt"] = allocates
 

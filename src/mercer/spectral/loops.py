@@ -59,7 +59,7 @@ def seat(first, uniforms, log_densities, log_new, assignment, signs, counts):
     return n_frequencies
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def normal_log_densities(W, means, variances, out):
     """Log densities of frequencies W (n, d) under K diagonal normal laws (K, d), into out (n, K).
 
@@ -81,7 +81,7 @@ def normal_log_densities(W, means, variances, out):
             out[j, k] = constant - 0.5 * square
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def log_densities_around(chi_squares, normals, w, W, scale, kappa0, out):
     """Draw a diagonal component whose one member is w (d,): log densities of W (n, d), (n, 1).
 
@@ -96,7 +96,7 @@ def log_densities_around(chi_squares, normals, w, W, scale, kappa0, out):
     normal_log_densities(W, means, variances, out)
 
 
-@compiled(error_model="numpy")
+@compiled(allocates=True, error_model="numpy")
 def fill_gaps(X, is_missing, mean, precision, normals):
     """Draw the missing cells of rows X (n, d) given the others, in place, from normals (n, d).
 
@@ -194,7 +194,7 @@ def select_lower(gram, among, across, is_accepted, diagonal, out):
         out[b, b] += diagonal[b]
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def select(gram, among, across, is_accepted):
     """Products of the chosen features with each other and with the columns: the new ``gram``."""
     new = np.empty(gram.shape)
@@ -254,7 +254,7 @@ def gather(joint, gone, begin, kept, among_gone, across):
                 across[a, e] = joint[gone[e], begin + a]
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def _eliminate(joint, gone, begin):
     """Schur complement of a few kept columns, or a matrix of NaN where that fails."""
     g = gone.shape[0]
@@ -322,7 +322,7 @@ def _log_ratio(S, shape, rate):
     return -math.inf if is_singular else total
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def decide_few(joint, log_uniform, shape, rate, is_accepted, log_ratio):
     """Decide m frequencies one after the other: halves, as `mercer.spectral.sampler`.
 
@@ -367,7 +367,7 @@ def _log_ratio_of_known_noise(S):
     return 0.5 * (new - old) - 0.5 * math.log(det_new / det_old)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
     """As `decide_few`, for K regressions with noise of variance 1: their log ratios add."""
     m, K = is_accepted.shape[0], joints.shape[0]
@@ -490,7 +490,7 @@ def _log_target(f, sign, cosine, sine, a, b, ridge):
     return _gap(f, sign, cosine, sine, a, b) - 0.5 * ridge * (a * a + b * b)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def move_jointly(now, proposed, sign, coef, ridge, normals, log_uniform, f, is_accepted, log_ratio):
     """Propose and decide m frequencies, each with two coefficients of each of K functions.
 
@@ -530,7 +530,7 @@ def move_jointly(now, proposed, sign, coef, ridge, normals, log_uniform, f, is_a
                 f[k, i] += coef[k, 2 * j] * c[i] + coef[k, 2 * j + 1] * s[i]
 
 
-@compiled(nogil=True, error_model="numpy", allocates=False)
+@compiled(nogil=True, error_model="numpy")
 def slope_of_sticks(f, codes, losses, slope):
     """Derivative of the log probability of classes in functions f (K, n), into slope (K, n).
 

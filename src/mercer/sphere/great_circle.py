@@ -94,7 +94,7 @@ def _grid_cells(angles, cells):
         cells[i] = np.int32((angles[i] + _HALF_PI) * scale)
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _order_by_cell(cells, order):
     """Stable order of the rows by cell: two passes, over its two halves of eleven bits."""
     first = np.empty_like(cells)
@@ -116,7 +116,7 @@ def _order_by_cell(cells, order):
         high[b] += 1
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def order_angles(angles, order, ordered):
     """Write the rows in the order of their angles, int32, and the ordered angles.
 
@@ -147,7 +147,7 @@ def order_angles(angles, order, ordered):
             return
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def common_masses(ordered, order, tangent, n_live, total, masses, errors):
     """Length times likelihood of all arcs, where only the number of errors counts.
 
@@ -196,7 +196,7 @@ def _cross(i, is_upward, jumps, row_cost, total, errors):
     return sign * cost, sign * n_impossible
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def arc_masses(ordered, order, tangent, n_live, jumps, total, row_cost, masses, errors):
     """Length times likelihood of all arcs at any costs of `LabelNoise`; as `common_masses`.
 
@@ -259,7 +259,7 @@ def _combine(point, direction, a, b):
         point[i] = a * point[i] + b * direction[i]
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def circle_arcs(
     point, direction, n_rows, jumps, total, row_cost, is_common, ordered, masses, errors
 ):
@@ -293,7 +293,7 @@ def circle_arcs(
     return n_live, share, scale
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def walk_great_circles(
     point, directions, n_rows, jumps, total, row_cost, is_common, uniforms, n_errors, n_arcs
 ):

@@ -48,13 +48,13 @@ def _maximum(typing_context, a, b):
     return a(a, a), generate
 
 
-@compiled(nogil=True, allocates=False)
+@compiled(nogil=True)
 def _add(errors, jumps, i, times):
     for k in range(errors.shape[0]):
         errors[k] += times * jumps[i, k]
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def count_errors(f, jumps, errors):
     """Write the errors by group where the rows with f <= 0 are wrong into ``errors``."""
     errors[:] = jumps[f.shape[0]]
@@ -63,7 +63,7 @@ def count_errors(f, jumps, errors):
             _add(errors, jumps, i, 1)
 
 
-@compiled(nogil=True, allocates=False)
+@compiled(nogil=True)
 def _cost_of_counts(total, errors):
     if total.shape[2] > 1:
         return total[0, errors[0], errors[1]]
@@ -73,7 +73,7 @@ def _cost_of_counts(total, errors):
     return cost
 
 
-@compiled(nogil=True, allocates=False)
+@compiled(nogil=True)
 def change_of_cost(total, errors, jumps, i, times):
     """Add the jump of row i to the errors, times 1 or -1; return what that adds to their cost."""
     before = _cost_of_counts(total, errors)
@@ -161,7 +161,7 @@ def _tempered(cost, power):
     return power * cost if abs(cost) < 0.5 * IMPOSSIBLE else cost
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def fly_over_walls(
     table, f, v, jumps, errors, total, row_cost, power, duration, max_events, pushes, turns
 ):
@@ -211,7 +211,7 @@ def fly_over_walls(
     return n_events, n_reflections, True
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def reflect_and_refract(
     table, point, velocity, jumps, errors, total, row_cost, duration, max_events
 ):
@@ -240,7 +240,7 @@ def reflect_and_refract(
     return n_events, n_reflections, is_whole
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def trajectories(
     table, point, velocities, durations, jumps, total, row_cost, power, max_events, counts
 ):
@@ -346,7 +346,7 @@ def _find_crossings(f, h, lower, upper, times, rows):
     return n_crossings
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _sort_crossings(times, rows):
     """Sort both by time: insertion for the few that there are nearly always."""
     n = times.shape[0]
@@ -369,7 +369,7 @@ def _cross(i, is_upward, jumps, row_cost, total, errors, power):
     return _tempered(change_of_cost(total, errors, jumps, i, turn) + turn * row_cost[i], power)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def window_line_move(
     rng, point, direction, jumps, errors, total, row_cost, width, times, rows, power
 ):
@@ -427,7 +427,7 @@ def window_line_move(
     return m
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def line_moves(rng, point, directions, order, jumps, errors, total, row_cost, width, power):
     """Take `window_line_move` along the rows of ``directions`` in the given order; count signs."""
     n = row_cost.shape[0]
@@ -465,7 +465,7 @@ def swap_neighbours(rng, points, costs, powers, first):
     return total / n_pairs if n_pairs > 0 else 1.0
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def tempered_sweeps(
     rng, table, points, powers, is_prior_first, velocities, durations, directions, orders, width,
     jumps, total, row_cost, max_events, n_before, is_wrong, swaps, counts,

@@ -81,7 +81,7 @@ def _fly_all(f, v, signs, row, products, c, s, change, ratios, largest, slot, j)
         )  # fmt: skip
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _next_wall(ratios, signs, largest):
     """Slot and row of the wall that is met next.
 
@@ -145,7 +145,7 @@ def _kick(x, w, row, ahead, behind, c, s, change):
         w[behind, k] -= c * change * row[k]
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def trajectory(
     gram, rows, products, labels, point, velocity, group, step, row_cost, duration, max_events
 ):
@@ -206,7 +206,7 @@ def trajectory(
     return n_events, n_reflections, True
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _renew(rng, point, velocity, n):
     """Draw anew what the labels say nothing of: the mean over classes, and the length of the rest.
 
@@ -238,7 +238,7 @@ def _keep_smaller(a, b, cosine, sine, least):
         least[i] = lead if lead < least[i] else least[i]
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _errors_at(leads, turns, cosine, sine, group, row_cost, errors, least):
     """Count errors by group at a turned point; return the sum of their ``row_cost``."""
     least[:] = np.inf
@@ -252,7 +252,7 @@ def _errors_at(leads, turns, cosine, sine, group, row_cost, errors, least):
     return total
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _penalties_at(leads, turns, cosine, sine, labels, penalty, least, slot):
     """Sum of penalty[c, y] over rows at a turned point, c the class that the row is said to be."""
     least[:] = np.inf
@@ -281,7 +281,7 @@ def _change_of_cost(step, old, new):
     return change
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def joint_move(rng, point, velocity, labels, group, step, row_cost):
     """Turn all classes together on an ellipse: elliptical slice sampling (Murray et al. 2010).
 
@@ -347,7 +347,7 @@ _FAR, _DEPTH = 12.0, 12
 _FEW = 24
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def rivals(point, labels, c, gap, side):
     """Compare class c with the best of the others at every row.
 
@@ -436,7 +436,7 @@ def _collect(marks, x, low, high, gap, h, side, group, step, row_cost, errors, k
     return m, low, high
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def _to_buckets(keys, rows, low, high):
     """Put breakpoints into m buckets of equal width: then each is near its place."""
     m = keys.shape[0]
@@ -570,7 +570,7 @@ def line_move(rng, x, width, gap, h, side, group, step, row_cost, errors, floats
     return new, m
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def sweep_class(rng, point, c, order, H, widths, labels, group, step, row_cost, errors, scratch):
     """Move class c along all directions in the given order; return the breakpoints in windows.
 
@@ -606,7 +606,7 @@ def _shuffle(rng, order):
         order[k], order[other] = order[other], order[k]
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def cycles(
     rng,
     point,
@@ -672,7 +672,7 @@ def cycles(
     return counts
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def perceptron(L, labels, g, n_epochs):
     """Correct g (C, r) at each wrong row in turn; return whether an epoch had none wrong."""
     for _ in range(n_epochs):
@@ -696,7 +696,7 @@ def perceptron(L, labels, g, n_epochs):
 _STEP, _RANGE, _SURE = 0.5, 7.5, 8.5
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True, error_model="numpy")
 def largest_of_normals(z, p):
     """Write P(z_c + e_c is the largest), e ~ N(0, I), for z of shape (k, C, m), into ``p``."""
     n_draws, n_classes, n_rows = z.shape

@@ -95,8 +95,9 @@ def test_scores() -> None:
     ],
 )
 def test_the_score_of_a_row_is_what_was_predicted_of_it(forgetting: float, n: int) -> None:
+    """With draws of which none is made anew before that row, which 12 particles would show."""
     X, y = make_stream(n + 1)
-    model = small(forgetting=forgetting).partial_fit(X[:n], y[:n])
+    model = small(forgetting=forgetting, random_state=1).partial_fit(X[:n], y[:n])
     law = model.predictive(X[n:])
     model.partial_fit(X[n:], y[n:])
     assert model.log_predictive_[0] == pytest.approx(law.log_density(y[n:])[0], abs=1e-9)
