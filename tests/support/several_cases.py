@@ -188,8 +188,8 @@ def chi_square(numbers: np.ndarray, posterior: np.ndarray) -> tuple[float, float
 # The cache would give the loops of the file that was not broken.
 _MARK = "from mercer.numerics.compilation import compiled\n"
 _MARK_WITHOUT_CACHE = """import numba
-def compiled(**options):
-    return numba.njit(**options)
+def compiled(*, allocates=False, **options):
+    return numba.njit(_nrt=allocates, **options)
 """
 
 

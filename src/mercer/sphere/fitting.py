@@ -61,6 +61,7 @@ from mercer.sphere.selection import (
     over_both_noises,
     probabilities,
     probabilities_by_noise,
+    say_restless,
     shares,
     under_rates_by_class,
     what_is_known,
@@ -530,7 +531,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     most = 1 if _is_hasty(problem, options) else options.n_draws
     weights = shares(p, stream(options.entropy, "models"), most)
     if by_class is not None and noise is not by_class:
-        notes = (*notes, _say_noise(*weights.sum(axis=0)))
+        notes = (*notes, _say_noise(*weights.sum(axis=0)), *say_restless(compared))
     models: list[_Model] = [
         (compared[j].candidate, noise if k == 0 or by_class is None else by_class)
         for j, k in np.argwhere(weights > 0.0)
@@ -539,11 +540,8 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
 
 
 def _say_noise(one: float, two: float) -> str:
-    words = (
-        f"one rate ({one:.0%} of the draws)",
-        f"a rate for each class ({two:.0%} of the draws)",
-    )
-    said = [text for text, share in zip(words, (one, two), strict=True) if share > 0.0]
+    both = {"one rate": one, "a rate for each class": two}
+    said = [f"{rates} ({p:.0%} of the draws)" for rates, p in both.items() if p > 0.0]
     return f"noise by evidence: {' and '.join(said)}"
 
 

@@ -449,6 +449,20 @@ def over_both_noises(compared: Sequence[Compared]) -> tuple[Compared, ...]:
     return tuple(sorted(changed, key=_standing))
 
 
+def say_restless(compared: Sequence[Compared]) -> tuple[str, ...]:
+    """Say of which noise some of `over_both_noises` have no evidence: propagation never rested."""
+    finals = [one for one in compared if one.is_final and one.is_approximate]
+    both = [(one.one_rate, one.by_class[0]) for one in finals if one.by_class is not None]
+    counts = [values.count(-math.inf) for values in zip(*both, strict=True)]
+    words = "one noise rate", "a noise rate for each class"
+    return tuple(
+        f"with {what} expectation propagation came to no rest in {count} of {len(both)} models, "
+        "which then have no share of the draws; sampler='auto' (up to 5000 rows) needs no rest"
+        for what, count in zip(words, counts, strict=False)
+        if count > 0
+    )
+
+
 def probabilities_by_noise(compared: Sequence[Compared]) -> Array:
     """Posterior probabilities (k, 2) of candidates under one noise rate and under one a class.
 

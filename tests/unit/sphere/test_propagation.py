@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
-from mercer.sphere import estimator, evidence
+from mercer.sphere import estimator, evidence, selection
 from mercer.sphere.evidence import Sites, _Labels, approximate_evidence, approximate_posterior
 from mercer.sphere.sampler import NormalSampler, signed_rows
 from mercer.sphere.space import KernelSpace, fit_covariance
@@ -326,6 +327,22 @@ def test_rates_are_followed_as_long_as_the_evidence_rises(monkeypatch: pytest.Mo
     np.testing.assert_allclose(0.5 * expit(swept().log_odds), [0.02, 0.25], atol=0.03)
     monkeypatch.setattr(evidence, "_MOST_LEARNING", 80)
     assert not swept().is_settled
+
+
+def test_a_noise_without_rest_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its evidence counts for none: who sees one rate is told that two were not weighed."""
+    model = KernelGibbsClassifier(rank=20, sampler="propagation", random_state=0)
+    assert not any("no rest" in note for note in model.fit(ROWS, LABELS).notes_)
+
+    def restless(L: Any, variance: Any, noise: Any, start: Any = None) -> Any:
+        found = approximate_evidence(L, variance, noise, start)
+        return replace(found, is_settled=found.is_settled and not noise.is_by_class)
+
+    monkeypatch.setattr(selection, "approximate_evidence", restless)
+    notes = model.fit(ROWS, LABELS).notes_
+    (said,) = [note for note in notes if "no rest" in note]
+    assert said.startswith("with a noise rate for each class expectation propagation came to no ")
+    assert any("noise by evidence: one rate (100% of the draws)" in note for note in notes)
 
 
 def test_what_propagation_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
