@@ -206,7 +206,7 @@ def _of_stream(row: dict[str, Any]) -> Rows:
 
 
 def _command(_: str, seed: int) -> Rows:
-    program = [sys.executable, "-m", "mercer.cli.main", *_README, "--seed", str(seed)]
+    program = [sys.executable, "-m", "mercer", *_README, "--seed", str(seed)]
     with tempfile.TemporaryDirectory() as folder:
         files = ["--out", str(Path(folder) / "m.mercer"), "--report", str(Path(folder) / "m.html")]
         before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
