@@ -42,6 +42,22 @@ class Dense:
         return U, w
 
 
+class _Last:
+    """A generator of the largest number below 1."""
+
+    def random(self) -> float:
+        return 1.0 - 2.0**-53
+
+
+def test_whole_numbers_below() -> None:
+    """All are as likely, and none is the bound itself, whatever is rounded."""
+    rng, same = np.random.default_rng(1), np.random.default_rng(1)
+    drawn = [redraw.whole_below(rng, 7) for _ in range(7000)]
+    assert drawn == np.floor(7.0 * same.random(7000)).astype(int).tolist()
+    assert np.abs(np.bincount(drawn, minlength=7) - 1000).max() < 6.0 * np.sqrt(1000.0)
+    assert all(redraw.whole_below.py_func(_Last(), n) == n - 1 for n in range(1, 5000))
+
+
 def test_factorise_set() -> None:
     dense, U, w = Dense(), np.full((P, P), np.nan), np.full(P, np.nan)
     for p in range(1, 6):
