@@ -30,6 +30,7 @@ __all__ = [
     "able_models",
     "check_name",
     "choose_model",
+    "hint_of_model",
     "load",
     "model_names",
     "name_of",
@@ -244,9 +245,15 @@ def check_name(name: str) -> None:
     """
     known = model_names()
     if name != "auto" and name not in known:
-        raise UsageError(
-            f"no model {name!r}; there is: auto, {', '.join(known)}{nearest_hint(name, known)}"
-        )
+        hint = hint_of_model(name, known)
+        raise UsageError(f"no model {name!r}; there is: auto, {', '.join(known)}{hint}")
+
+
+def hint_of_model(word: str, known: Sequence[str]) -> str:
+    """Return "; did you mean 'x'?" for a misspelt name, or for a part of a class's name."""
+    part = "".join(filter(str.isalnum, word)).lower()
+    meant = {entry.name for entry in MODELS if part in entry.estimator.lower()} & set(known)
+    return nearest_hint(meant.pop() if len(meant) == 1 else word.lower(), known)
 
 
 def able_models(task: str, n_classes: int) -> list[ModelEntry]:

@@ -54,6 +54,18 @@ def test_what_does_not_fit_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("bank", "spectral"), ("BaNKClassifier", "spectral"), ("kernel-gibbs", "sphere"),
+        ("sequential", "basis"), ("Spectrl", "spectral"), ("classifier", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_class_is_known_by_its_name(word: str, meant: str | None) -> None:
+    hint = models.hint_of_model(word, models.model_names())
+    assert hint == ("" if meant is None else f"; did you mean {meant!r}?")
+
+
+@pytest.mark.parametrize(
     ("n_classes", "n_rows", "found"),
     [(2, 1000, "gp"), (2, 1001, "spectral"), (6, 333, "gp"), (6, 334, "spectral")],
 )

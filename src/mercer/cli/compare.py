@@ -43,7 +43,7 @@ from mercer.cli.tables import (
     read_training,
 )
 from mercer.cli.terminal import Session, digits3, duration, lowest, plain_table, shown, spoken
-from mercer.data.files import listing, nearest, printable, quoted
+from mercer.data.files import listing, printable, quoted
 from mercer.errors import UsageError
 from mercer.estimation.cross_validate import (
     FOLD_DRAWS,
@@ -54,7 +54,7 @@ from mercer.estimation.cross_validate import (
     cross_validate,
 )
 from mercer.estimation.tasks import CLASSIFICATION, Task
-from mercer.models import able_models, choose_model, model_names
+from mercer.models import able_models, choose_model, hint_of_model, model_names
 from mercer.posterior.container import write_atomically
 from mercer.posterior.evaluation import HeldTargets, compared, digits, joined, paired_gap
 from mercer.posterior.scores import Metric, find_metric
@@ -448,7 +448,7 @@ def _chosen(names: str | None, known: list[str]) -> list[str]:
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
         if name not in known:
-            hint = nearest(name, known)
+            hint = hint_of_model(name, known)
             raise UsageError(f"no model {quoted(name)}; there is: {', '.join(known)}{hint}")
     if not chosen:
         raise UsageError(f"--models names none; there is: {', '.join(known)}")

@@ -59,12 +59,12 @@ from mercer.estimation.model_file import (
     restore_common,
 )
 from mercer.estimation.numbers import NumberPredictions
-from mercer.estimation.run import check_common, check_count, fitting, nearest_hint, run_options
+from mercer.estimation.run import check_common, check_count, fitting, run_options
 from mercer.estimation.splits import folds, number_groups
 from mercer.estimation.standardize import fit_standardizer, scale_target
 from mercer.estimation.tasks import CLASSIFICATION, REGRESSION, Task
 from mercer.kernels.columns import distinct_rows
-from mercer.models import ModelEntry
+from mercer.models import ModelEntry, hint_of_model
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import clustered_error
@@ -388,7 +388,7 @@ class _Stack(KernelEstimator):
         known += [_FACTOR] * (self._task is REGRESSION)
         for each in listed:
             if isinstance(each, str) and each not in known:
-                hint = nearest_hint(each, known)
+                hint = hint_of_model(each, known)
                 raise UsageError(f"no model {each!r} for {self._task.name}; there is: "
                                  f"{', '.join(known)}{hint}")  # fmt: skip
             is_made = not isinstance(each, type) and hasattr(each, "get_params")
