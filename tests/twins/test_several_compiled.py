@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import chi2
 
 from mercer.sphere import several_loops as compiled
@@ -23,6 +23,28 @@ def sweep(rng, point, c, order, widths, model: SeveralModel) -> tuple[int, np.nd
         *loop_costs(model), errors, scratch(model.n_rows),
     )  # fmt: skip
     return n_breakpoints, errors
+
+
+@pytest.mark.parametrize(("n_classes", "scale"), [(2, 1.0), (3, 5.0), (10, 3.0), (50, 1.0)])
+def test_largest_of_normals(n_classes: int, scale: float) -> None:
+    """The same trapezoid rule with SciPy's Phi: beside 1, and each share by itself."""
+    z = scale * np.random.default_rng(5).standard_normal((4, n_classes, 30))
+    z[0, 0] = z[0].max(axis=0)  # ties
+    found = np.empty_like(z)
+    compiled.largest_of_normals(z, found)
+    x = np.arange(-7.5, 7.6, 0.5)[:, None, None, None] + z.max(axis=1, keepdims=True) - z
+    density = np.exp(-0.5 * x**2) / ndtr(x) * ndtr(x).prod(axis=2, keepdims=True)
+    shares = density.sum(axis=0)
+    expected = shares / shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+
+
+def test_a_class_far_below_all_others_has_no_share() -> None:
+    z = np.array([[[0.0], [-15.4], [-15.6], [-1e300]]])
+    found = np.empty_like(z)
+    compiled.largest_of_normals(z, found)
+    np.testing.assert_allclose(found[0, :, 0], [1.0, 0.0, 0.0, 0.0], atol=1e-25)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
