@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mercer.data.files import nearest
 from mercer.errors import DataError, ModelFileError, UsageError
 from mercer.estimation.model_file import (
     ModelParts,
@@ -21,7 +22,6 @@ from mercer.estimation.model_file import (
     read_parts,
     table_model_from,
 )
-from mercer.estimation.run import nearest_hint
 
 __all__ = [
     "MODELS",
@@ -253,7 +253,7 @@ def hint_of_model(word: str, known: Sequence[str]) -> str:
     """Return "; did you mean 'x'?" for a misspelt name, or for a part of a class's name."""
     part = "".join(filter(str.isalnum, word)).lower()
     meant = {entry.name for entry in MODELS if part in entry.estimator.lower()} & set(known)
-    return nearest_hint(meant.pop() if len(meant) == 1 else word.lower(), known)
+    return nearest(meant.pop() if len(meant) == 1 else word, known)
 
 
 def able_models(task: str, n_classes: int) -> list[ModelEntry]:

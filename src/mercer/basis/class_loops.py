@@ -27,6 +27,7 @@ from mercer.basis.loops import (
     append_column,
     append_row,
     append_terms,
+    copy_factor,
     draw_scale,
     drawn_column,
     drop_column,
@@ -272,12 +273,9 @@ def _room_of_sets(P, C, n):
 
 @compiled(nogil=True, error_model="numpy")
 def _copy_set(p, source, target):
+    copy_factor(source[1], source[2], p, target[1], target[2])
     for i in range(p):
-        target[0][i] = source[0][i]
-        target[2][i] = source[2][i]
-        target[3][i] = source[3][i]
-        for j in range(i, p):
-            target[1][i, j] = source[1][i, j]
+        target[0][i], target[3][i] = source[0][i], source[3][i]
 
 
 @compiled(nogil=True, error_model="numpy")

@@ -581,12 +581,18 @@ def _change(rng, statistics, prior, shape, constant, log_size, particles, i, col
 
 
 @compiled(nogil=True, error_model="numpy")
+def copy_factor(U, w, p, to_U, to_w):
+    """Copy the triangle of a factor, and w."""
+    for r in range(p):
+        to_w[r] = w[r]
+        for c in range(r, p):
+            to_U[r, c] = U[r, c]
+
+
+@compiled(nogil=True, error_model="numpy")
 def _copy_without(factor, whitened, p, j, columns, U, w):
     """Copy a factor and drop one position of the copy, and of the list of columns."""
-    for r in range(p):
-        w[r] = whitened[r]
-        for c in range(r, p):
-            U[r, c] = factor[r, c]
+    copy_factor(factor, whitened, p, U, w)
     drop_column(U, w, p, j, U[:, :0])
     for r in range(j, p - 1):
         columns[r] = columns[r + 1]
@@ -633,10 +639,7 @@ def _change_level(
     particles.log_target[i] = log_target
     particles.rss[i] = rss
     particles.half_logdet[i] = half_logdet
-    for r in range(p):
-        particles.whitened[i, r] = w[r]
-        for c in range(r, p):
-            particles.factor[i, r, c] = U[r, c]
+    copy_factor(U, w, p, particles.factor[i], particles.whitened[i])
     return True
 
 

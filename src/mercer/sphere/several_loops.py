@@ -748,5 +748,4 @@ def largest_of_normals(z, p):
                     share += density[c, j] * all_below[j] / below[c, j]
                 p[k, c, i] = share
                 total += share
-            for c in range(n_classes):
-                p[k, c, i] /= total
+            p[k, :, i] /= total

@@ -31,15 +31,19 @@ def test_version(run) -> None:
     assert (code, out.strip()) == (0, f"mercer {importlib.metadata.version('mercer')}")
 
 
+def in_fresh_python(words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, text=True, check=False
+    )
+
+
 def test_help_lists_the_commands_and_loads_nothing_heavy() -> None:
     words = (
         "import sys, time; from mercer.cli.main import main; code = main(['--help']); "
         "heavy = {'numpy', 'sklearn', 'rich', 'scipy', 'matplotlib'} & set(sys.modules); "
         "sys.stderr.write(str(time.process_time())); sys.exit(code or len(heavy))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", words], capture_output=True, text=True, check=False
-    )
+    done = in_fresh_python(words)
     assert done.returncode == 0
     assert float(done.stderr) < 3.0  # CPU seconds; 0.3 on a machine of 2024
     for name in COMMANDS:
@@ -53,9 +57,7 @@ def test_the_script_looks_for_garbage_once_a_command_is_imported() -> None:
         "doctor.run = lambda **_: seen.append((gc.isenabled(), gc.get_freeze_count() > 10_000)); "
         "sys.argv = ['mercer', 'doctor']\ntry: run()\nfinally: print(seen)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", words], capture_output=True, text=True, check=False
-    )
+    done = in_fresh_python(words)
     assert (done.returncode, done.stdout.strip()) == (0, "[(True, True)]")
 
 
