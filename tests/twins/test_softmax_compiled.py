@@ -181,3 +181,17 @@ def test_average_softmax(n_classes: int) -> None:
     compiled.average_softmax(mean, roots, normals, out)
     expected = softmax(mean[:, np.newaxis] + normals @ roots, axis=2).mean(axis=1)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-300)
+
+
+def test_exponentials() -> None:
+    x = np.concatenate([np.linspace(-708.0, 700.0, 100_003), [0.0, -1e-300, 1e-9]])
+    out, work = np.empty_like(x), np.empty_like(x)
+    compiled.exponentials(x, work, out)
+    np.testing.assert_allclose(out, np.exp(x), rtol=3e-16)
+
+
+def test_exponentials_far_out() -> None:
+    x = np.array([-708.1, -1e300, -np.inf, np.nan])
+    out, work = np.empty_like(x), np.empty_like(x)
+    compiled.exponentials(x, work, out)
+    np.testing.assert_array_equal(out, [0.0, 0.0, 0.0, np.nan])

@@ -118,27 +118,93 @@ def _softmax(f, totals, proba):
     return value
 
 
+# Several classes: the exponential of a vector, several numbers at a time, and averages by it.
+
+_LOG2_E = 1.4426950408889634
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+_SHIFT = 6755399441055744.0  # 1.5 2^52: what is added to it is rounded, into its lowest bits
+_LOWEST = -708.0  # e^-708 is 3e-308, still a normal number
+_OF_EXP = tuple(1.0 / math.factorial(k) for k in range(14))
+
+
+@compiled(nogil=True)
+def exponentials(x, work, out):
+    """Write e^x to a unit in the last place, for x at most 700; 0 where x is below -708.
+
+    Three vectors that do not overlap. The same bits on every machine.
+    """
+    _split_exponent(x, work, out)
+    _scale(work.view(np.int64), out.view(np.int64))
+
+
+@compiled(nogil=True)
+def _split_exponent(x, shifted, out):
+    """Write e^r, and k added to _SHIFT, where x = k ln 2 + r, |r| <= ln(2) / 2."""
+    a = _OF_EXP
+    for i in range(len(x)):
+        value = 0.0 if x[i] < _LOWEST else x[i]
+        shifted[i] = value * _LOG2_E + _SHIFT
+        k = shifted[i] - _SHIFT
+        r = (value - k * _LN2_HIGH) - k * _LN2_LOW
+        s = a[10] + r * (a[11] + r * (a[12] + r * a[13]))
+        s = a[6] + r * (a[7] + r * (a[8] + r * (a[9] + r * s)))
+        s = a[2] + r * (a[3] + r * (a[4] + r * (a[5] + r * s)))
+        out[i] = 0.0 if x[i] < _LOWEST else 1.0 + (r + r * r * s)
+
+
+@compiled(nogil=True)
+def _scale(shifted, out):
+    """Multiply by 2^k, in bits."""
+    for i in range(len(out)):
+        out[i] += shifted[i] << 52
+
+
+@compiled(nogil=True)
+def _shift(x, shift, largest):
+    for p in range(len(x)):
+        x[p] += shift
+        largest[p] = x[p] if x[p] > largest[p] else largest[p]
+
+
+@compiled(nogil=True)
+def _add_multiple(a, x, out):
+    for p in range(len(x)):
+        out[p] += a * x[p]
+
+
+@compiled(nogil=True, error_model="numpy")
+def _invert(x):
+    for p in range(len(x)):
+        x[p] = 1.0 / (x[p] * len(x))
+
+
+@compiled(nogil=True, fastmath=_FAST)
+def _dot(x, y):
+    total = 0.0
+    for p in range(len(x)):
+        total += x[p] * y[p]
+    return total
+
+
 @compiled(allocates=True, nogil=True)
 def average_softmax(mean, roots, normals, out):
     """Write the softmax of mean (m, C) + normals (P, C - 1) @ roots (m, C - 1, C), averaged."""
     n_classes, n_normals = mean.shape[1], len(normals)
-    f = np.empty(n_classes)
+    normals = np.ascontiguousarray(normals.T)
+    f, e = np.empty((n_classes, n_normals)), np.empty((n_classes, n_normals))
+    largest, total, work = np.empty(n_normals), np.empty(n_normals), np.empty(n_normals)
     for i in range(len(mean)):
-        out[i] = 0.0
-        for p in range(n_normals):
-            largest = -np.inf
-            for c in range(n_classes):
-                f[c] = mean[i, c]
-                for k in range(n_classes - 1):
-                    f[c] += normals[p, k] * roots[i, k, c]
-                largest = max(largest, f[c])
-            total = 0.0
-            for c in range(n_classes):
-                f[c] = math.exp(f[c] - largest)
-                total += f[c]
-            scale = 1.0 / (total * n_normals)
-            for c in range(n_classes):
-                out[i, c] += scale * f[c]
+        np.dot(roots[i].T, normals, f)
+        largest[:], total[:] = -np.inf, 0.0
+        for c in range(n_classes):
+            _shift(f[c], mean[i, c], largest)
+        for c in range(n_classes):
+            _add_multiple(-1.0, largest, f[c])
+            exponentials(f[c], work, e[c])
+            _add_multiple(1.0, e[c], total)
+        _invert(total)
+        for c in range(n_classes):
+            out[i, c] = _dot(e[c], total)
 
 
 @compiled(nogil=True)
