@@ -116,7 +116,7 @@ ARGUMENTS = {
         ("inference", ("HMC", "gibbs", None, 1), "'importance', 'hmc', 'nuts', 'metropolis'"),
         ("prior", ("Paper", None, {"weight": 1}, {"wieght": (0, 1)}), "mapping|no parameter|mean"),
         ("max_rows", (0, 9, 5001, 2.5, "all", None), "at least 10|at most 5000|a number"),
-        ("shared_kernel", ("yes", None, 1), "False, True"),
+        ("shared_kernel", ("yes", None, 1), "'auto', False, True"),
         ("predictive_mean", ("mean", None), "'corrected', 'mode'"),
     ],
     KernelGibbsClassifier: [

@@ -48,7 +48,7 @@ class GPClassifier:
     prior_weight_interval_: tuple[float, float] | None = (3.6e-4, 6.9)
     standardize: str | bool = "auto"
     integration: str = "laplace"
-    shared_kernel: bool = False
+    shared_kernel_: bool = False
     kernel_: Kernel = _KERNEL
 
     @property

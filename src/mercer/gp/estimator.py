@@ -51,7 +51,14 @@ from mercer.gp.exact import (
     predictive_distance,
     rows_per_region,
 )
-from mercer.gp.fitting import FittedGP, GPSettings, fit_posterior, kernel_labels, monitored_rows
+from mercer.gp.fitting import (
+    MOST_PARAMETERS,
+    FittedGP,
+    GPSettings,
+    fit_posterior,
+    kernel_labels,
+    monitored_rows,
+)
 from mercer.gp.hyperparameters import (
     SMALLEST_PROBA,
     HyperparameterTarget,
@@ -89,6 +96,10 @@ Array = NDArray[np.float64]
 # The training rows of a classifier, and what draws say of new ones.
 
 _RBF = SquaredExponentialARD()
+_IN_COMMON = (
+    f"all classes have the hyperparameters in common: those of a kernel a class are more than "
+    f"{MOST_PARAMETERS}, which takes chains half an hour and more (shared_kernel=False)"
+)
 _MOST_COMPARED = 800  # draws, evenly spaced, of the exact and of Laplace's predictions
 
 # Of a probability: what the spread of the function adds to the difference between few draws and
@@ -352,10 +363,12 @@ class GPClassifier(LabelPredictions, GPEstimator):
         N(-3, 3^2) for all. A mapping of kinds to mean and standard deviation of the logarithm, such
         as ``{"weight": (-2.0, 3.0)}``, changes these kinds of "wide": variance, weight, shape,
         period, frequency.
-    shared_kernel : bool, default=False
+    shared_kernel : bool or "auto", default="auto"
         Of several classes: whether their functions have the hyperparameters in common. They have
-        their own otherwise, which is more accurate where classes differ; chains take longer. With
-        ``kernel="auto"`` they always have them in common.
+        their own otherwise, which is more accurate where classes differ; chains take longer.
+        "auto": their own, unless these are more than 310 in all, which takes half an hour and more;
+        ``shared_kernel_`` and ``notes_`` say so then.
+        With ``kernel="auto"`` they always have them in common.
     predictive_mean : {"corrected", "mode"}, default="corrected"
         "mode" is Laplace's k'a, as in the paper; "corrected" goes from there towards the posterior
         mean, along the first-order step and as far as the variational bound says. Exact draws
@@ -377,6 +390,8 @@ class GPClassifier(LabelPredictions, GPEstimator):
         where a kernel that predicts has one such weight per input. With "auto": of the kernels in
         ``kernel_weights_`` that have, in proportion to their weights. Several classes: averaged
         over them.
+    shared_kernel_ : bool
+        Whether the classes have the hyperparameters in common, as two always have.
     log_evidence_, log_evidence_se_ : float or None
         Log of the probability (classes) or of the density (numbers) of the targets given inputs and
         the kernel of most weight, hyperparameters integrated out, and its standard error; nats.
@@ -407,7 +422,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
     """
 
     integration: str = "laplace"
-    shared_kernel: bool = False
+    shared_kernel: bool | str = "auto"
     predictive_mean: str = "corrected"
 
     @classmethod
@@ -456,7 +471,10 @@ class GPClassifier(LabelPredictions, GPEstimator):
         limit = len(X) if len(given.distinct(n_classes)[0]) <= limit else limit
         rows, _, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
         given = given.at(rows)
-        task = self._task(*given.distinct(n_classes))
+        kernel = "rbf" if self._is_auto else self._bound_kernel()
+        task = self._task(*given.distinct(n_classes), kernel)
+        is_said = task.is_shared and not (self._is_auto or self.shared_kernel is True)
+        notes = (*notes, _IN_COMMON) if is_said else notes
         task.compile(options)
 
         averaged = self._fit_kernels(self._kernel_task(task, given, options), options)
@@ -555,7 +573,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
     def _restore(self, parts: ModelParts) -> None:
         common, X, codes, fits = restore_rows(parts)
         common.put_into(self)
-        task = self._task(X, codes)
+        task = self._task(X, codes, fits[0].kernel)
         for each in fits:
             task.of(each.kernel).check(each.fitted.draws)
         self._sources_of_columns = restore_sources(parts, X.shape[1]) or None
@@ -569,10 +587,10 @@ class GPClassifier(LabelPredictions, GPEstimator):
             check_choice("inference (with integration='exact')", self.inference, choices)
             if self.n_leapfrog is not None:
                 raise UsageError("integration='exact' tunes its trajectories: leave n_leapfrog out")
-        check_choice("shared_kernel", self.shared_kernel, (False, True))
+        check_choice("shared_kernel", self.shared_kernel, ("auto", False, True))
         self._check_sampler()
 
-    def _task(self, X: Array, y: Array) -> ClassTask:
+    def _task(self, X: Array, y: Array, kernel: str) -> ClassTask:
         names, is_exact = tuple(map(str, self.classes_)), self.integration == "exact"
         is_several = len(names) > 2
         if is_several and is_exact:
@@ -580,7 +598,9 @@ class GPClassifier(LabelPredictions, GPEstimator):
                 f"integration='exact' is for two classes; there are {len(names)}: its estimates of "
                 "the evidence are too noisy for more"
             )
-        is_shared = is_several and (self._is_auto or bool(self.shared_kernel))
+        n_own = len(names) * kernel_named(kernel).n_parameters(X.shape[1])
+        is_wanted = n_own > MOST_PARAMETERS if self.shared_kernel == "auto" else self.shared_kernel
+        is_shared = is_several and (self._is_auto or bool(is_wanted))
         return ClassTask(X, y, names, is_shared=is_shared, is_exact=is_exact)
 
     def _kernel_task(self, task: ClassTask, given: ClassRows, options: RunOptions) -> KernelTask:
@@ -611,7 +631,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
     def _set_fitted(
         self, task: ClassTask, fits: tuple[KernelFit, ...], evidence: tuple[float, float] | None
     ) -> None:
-        self._task_ = task.of(fits[0].kernel)
+        self._task_, self.shared_kernel_ = task.of(fits[0].kernel), task.n_kernels == 1
         is_several = not task.is_binary
         self._set_posterior(task.X, fits, evidence, is_several=is_several)
         self._answers = self._answers_of([each.predicting for each in fits])

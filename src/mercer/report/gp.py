@@ -146,8 +146,7 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
         "or it acts in nearly a straight line. Weights do not say in which direction an input "
         "acts, nor that it is a cause.",
     ]
-    is_auto = estimator.get_params()["kernel"] == "auto"  # the classes then have it in common
-    if len(getattr(estimator, "classes_", ())) > 2 and not (is_auto or estimator.shared_kernel):
+    if len(getattr(estimator, "classes_", ())) > 2 and not estimator.shared_kernel_:
         text.append("Each class has weights of its own; shown is their average over the classes.")
     if prior is not None:
         text.append(

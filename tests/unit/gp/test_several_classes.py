@@ -48,6 +48,20 @@ def test_probabilities(model: GPClassifier) -> None:
     np.testing.assert_array_equal(model.classes_[mean.argmax(axis=1)], model.predict(X))
 
 
+def test_hundreds_of_hyperparameters_are_those_of_all_classes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert not GPClassifier(**SETTINGS).fit(X, Y).shared_kernel_
+    monkeypatch.setattr("mercer.gp.estimator.MOST_PARAMETERS", 14)  # 3 classes, 4 weights and 1
+    model = GPClassifier(**SETTINGS).fit(X, Y)
+    assert model.shared_kernel_
+    assert "hyperparameters in common" in " ".join(model.notes_)
+    assert "average over the classes" not in " ".join(sections(model)[0].text)
+    model.save(tmp_path / "m.mercer")
+    back = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
+
+
 def test_draws_have_names(model: GPClassifier) -> None:
     draws = model.posterior_
     n_kernels = 1 if model.shared_kernel else 3
