@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ import click
 from mercer.errors import MercerError, StorageError
 
 _CLOSED = 128 + 13  # as a program that SIGPIPE ends
+_ALSO = {"random_state": "--seed", "n_jobs": "--jobs"}  # options of arguments of estimators
 
 
 class StoppedError(KeyboardInterrupt):
@@ -141,7 +143,25 @@ def hush_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _unknown_option(error: click.NoSuchOption) -> str:
+    """Say how an argument of a model is given, where one was typed as an option."""
+    import mercer
+    from mercer.models import MODELS
+
+    given, name = error.option_name, error.option_name.lstrip("-").replace("-", "_")
+    params = error.ctx.command.params if error.ctx is not None else []
+    options = {option for each in params for option in each.opts}
+    if _ALSO.get(name) in options:
+        return f"No such option {given!r}. Did you mean {_ALSO[name]!r}?"
+    models = [getattr(mercer, entry.estimator) for entry in MODELS] if "--set" in options else []
+    if any(name in inspect.signature(model).parameters for model in models):
+        return f"No such option {given!r}: arguments of a model are given by --set {name}=VALUE"
+    return error.format_message()
+
+
 def _code_and_words(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, click.NoSuchOption):
+        return 2, _unknown_option(error)
     if isinstance(error, click.ClickException):
         param = error.param if isinstance(error, click.MissingParameter) else None
         is_lost = param is not None and param.name == "target"

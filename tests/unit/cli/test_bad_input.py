@@ -19,7 +19,7 @@ import pytest
 from mercer.errors import StorageError
 from mercer.posterior.container import read_container, write_container
 
-from .conftest import SPHERE, TINY, write_csv
+from .conftest import SPHERE, TINY, Run, write_csv
 
 GOOD = "a,b,label\n1,2,x\n2,1,y\n3,5,x\n4,4,y\n2,2,x\n5,1,y\n"
 
@@ -360,3 +360,25 @@ def test_encodings_and_spreadsheets_of_commands(run, table: Path, model: Path, t
     code, _, err = run("predict", model, tmp_path / "b.xlsx:Sheat")
     assert code == 3
     assert "did you mean 'Sheet'" in err
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--kernel", "arguments of a model are given by --set kernel=VALUE"),
+        ("--n-draws", "by --set n_draws=VALUE"),
+        ("--random-state", "Did you mean '--seed'?"),
+        ("--n_jobs", "Did you mean '--jobs'?"),
+        ("--test_size", "'--test-size'"),
+    ],
+)
+def test_an_argument_of_a_model_typed_as_an_option(run: Run, option: str, said: str) -> None:
+    code, _, err = run("fit", "iris", "--target", "target", option, "3")
+    assert code == 2
+    assert said in err
+
+
+def test_an_unknown_option_where_no_model_is_set(run: Run) -> None:
+    code, _, err = run("predict", "m.mercer", "iris", "--kernel", "rbf")
+    assert code == 2
+    assert "--set" not in err
