@@ -82,14 +82,39 @@ def test_a_loop_that_counts_no_references_returns_no_array() -> None:
     """Its caller would free the array that it was given."""
     uncounted = [
         loop
+        for loop in _loops()
+        if not any("allocates=True" in ast.unparse(mark) for mark in loop.decorator_list)
+    ]
+    assert len(uncounted) > 150
+    assert {loop.name for loop in uncounted if _arrays(loop) & _returned(loop)} == set()
+
+
+def test_no_loop_assigns_an_array_to_a_slice() -> None:
+    """It would compile two seconds for the words of an error."""
+    assert len(_loops()) > 200
+    assert {loop.name for loop in _loops() if any(map(_copies_to_slice, ast.walk(loop)))} == set()
+    (bad, good) = ast.parse("x[:, 1:] = y\nx[:], y[:] = 0.0, -np.inf").body
+    assert _copies_to_slice(bad)
+    assert not _copies_to_slice(good)
+
+
+def _loops() -> list[ast.FunctionDef]:
+    return [
+        loop
         for tree in trees().values()
         for loop in tree.body
         if isinstance(loop, ast.FunctionDef)
         and any(ast.unparse(mark).startswith("compiled(") for mark in loop.decorator_list)
-        and not any("allocates=True" in ast.unparse(mark) for mark in loop.decorator_list)
     ]
-    assert len(uncounted) > 150
-    assert {loop.name for loop in uncounted if _arrays(loop) & _returned(loop)} == set()
+
+
+def _copies_to_slice(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Assign):
+        return False
+    targets = [part for t in node.targets for part in getattr(t, "elts", [t])]
+    is_slice = any(isinstance(s, ast.Slice) for t in targets for s in ast.walk(t))
+    values = getattr(node.value, "elts", [node.value])
+    return is_slice and not all(re.fullmatch(r"-?(\d.*|np\.inf)", ast.unparse(v)) for v in values)
 
 
 def _arrays(loop: ast.FunctionDef) -> set[str]:

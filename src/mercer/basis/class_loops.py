@@ -272,6 +272,12 @@ def _room_of_sets(P, C, n):
 
 
 @compiled(nogil=True, error_model="numpy")
+def _copy_first(p, source, target):
+    for j in range(p):
+        target[j] = source[j]
+
+
+@compiled(nogil=True, error_model="numpy")
 def _copy_set(p, source, target):
     copy_factor(source[1], source[2], p, target[1], target[2])
     for i in range(p):
@@ -403,7 +409,7 @@ def move_particles(
         level, scale = particles.level[i], particles.scale[i]
         p = fill_columns(particles.members[i], particles.size[i], m, here[0])
         _factorise(prior, gram[level], moment[level], here[0], p, scale, here[1], here[2])
-        here[4][:p] = particles.beta[i, :p]
+        _copy_first(p, particles.beta[i], here[4])
         _fill_white(here[1], p, here[4], here[3])
         near = _approximation(prior, scale, here[2], here[3], here[4], p)
         fits, is_new = (particles.log_likelihood[i], near), False
@@ -427,7 +433,7 @@ def move_particles(
             )
             then = _log_evidence(half_logdet, fit, p - m, scale)
             if math.log(1.0 - rng.random()) < then - now:
-                there[0][:p] = here[0][:p]
+                _copy_first(p, here[0], there[0])
                 for j in range(p):
                     there[3][j] = there[2][j] + rng.standard_normal()
                 solve_back(there[1], p, there[3], there[4])
@@ -472,7 +478,7 @@ def admit(rng, design, labels, gram, moment, n, prior, log_sizes, new, particles
         features, G, b = design[level], gram[level], moment[level]
         p = fill_columns(particles.members[i], particles.size[i], m, columns)
         half_logdet, fit = _factorise(prior, G, b, columns, p, scale, U, w)
-        beta[:p] = particles.beta[i, :p]
+        _copy_first(p, particles.beta[i], beta)
         size, gain, before, is_changed = p - m, 0.0, 0.0, False
         for a in range(len(new)):
             evidence = _log_evidence(half_logdet, fit, size, scale)
@@ -519,7 +525,7 @@ def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
         features, G, b = design[level], gram[level], moment[level]
         p = fill_columns(particles.members[i], particles.size[i], m, columns)
         half_logdet, fit = _factorise(prior, G, b, columns, p, scale, U, w)
-        beta[:p] = particles.beta[i, :p]
+        _copy_first(p, particles.beta[i], beta)
         gain, before, is_changed = 0.0, 0.0, False
         for a in range(len(old)):
             size, with_it, position = p - m, -math.inf, -1
@@ -546,7 +552,8 @@ def retire(design, labels, gram, moment, n, prior, log_sizes, old, particles):
             gain += evidence + log_sizes[a + 1, size] - both
         if is_changed:
             solve_back(U, p, z, beta)
-            beta[:p] = np.where(np.isfinite(beta[:p]), beta[:p], 0.0)
+            for j in range(p):
+                beta[j] = beta[j] if math.isfinite(beta[j]) else 0.0
             log_likelihood, after = _fits(prior, features, labels, n, p, scale, here)
             gain += log_likelihood - after - particles.log_likelihood[i] + before
             particles.log_likelihood[i] = log_likelihood

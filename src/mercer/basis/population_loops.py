@@ -99,7 +99,7 @@ def learn_row(rows, y, n_candidates, n_rows, prior, particles, means, variances)
     shape, _ = constants(prior, n_rows)
     log_weight, reach = particles.log_weight.copy(), np.empty((len(rows), 2))
     for level in range(len(rows)):
-        reach[level] = _reach(rows[level], prior.n_mean, n_candidates, n_rows)
+        reach[level, 0], reach[level, 1] = _reach(rows[level], prior.n_mean, n_candidates, n_rows)
     student = 0.0
     if not prior.is_sampled:
         student = math.lgamma(shape + 0.5) - math.lgamma(shape) - 0.5 * math.log(math.pi)
@@ -262,7 +262,7 @@ def predict_rows(rows, which, n_rows, prior, particles, means, spreads):
     reach = np.zeros((len(rows), 2))  # as sampled: nothing is added
     if not prior.is_sampled:
         for t in range(len(rows)):
-            reach[t] = _reach(rows[t], n_mean, rows.shape[1] - n_mean, n_rows)
+            reach[t, 0], reach[t, 1] = _reach(rows[t], n_mean, rows.shape[1] - n_mean, n_rows)
     for i in which:
         p = fill_columns(particles.members[i], particles.size[i], n_mean, columns)
         for t in range(len(rows)):

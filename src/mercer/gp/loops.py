@@ -230,12 +230,12 @@ def _log_joint(a, f, y, totals, proba):
 def _multiply(K, b, out):
     """Write K b into ``out``, or each K_c b_c, K of shape (C, n, n) or (1, n, n)."""
     if b.ndim == 1:
-        out[:] = np.dot(K, b)
+        np.dot(K, b, out)
     elif K.shape[0] == 1:
-        out[:] = np.dot(b, K[0])
+        np.dot(b, K[0], out)
     else:
         for c in range(b.shape[0]):
-            out[c] = np.dot(K[c], b[c])
+            np.dot(K[c], b[c], out[c])
 
 
 @compiled(allocates=True, nogil=True)
@@ -260,7 +260,7 @@ def _logistic_step(K, U, root_weights, y, totals, a, f, step, step_f):
         for i in range(n):
             step_f[i] = w[i] / root_weights[i]
     else:
-        step_f[:] = np.dot(K, step)
+        np.dot(K, step, step_f)
 
 
 @compiled(allocates=True, nogil=True)
@@ -278,13 +278,14 @@ def _softmax_step(K, inverses, roots, U, Y, totals, a, f, step, step_f):
             step[c, i] = Y[c, i] - step[c, i] - a[c, i]
     _multiply(K, step, b)
     for c in range(n_classes):
-        w[c] = np.dot(inverses[c], roots[c] * b[c])
+        np.dot(inverses[c], roots[c] * b[c], w[c])
         for i in range(n):
             x[i] += roots[c, i] * w[c, i]
     solve_factored(U, x)
     for c in range(n_classes):
-        w[c] -= np.dot(inverses[c], roots[c] * x)
+        common = np.dot(inverses[c], roots[c] * x)
         for i in range(n):
+            w[c, i] -= common[i]
             step[c, i] -= roots[c, i] * w[c, i]
         own = K[c if K.shape[0] > 1 else 0]
         for i in range(n):
@@ -469,7 +470,9 @@ def climb_without_factors(K, Y, totals, start, a, f, tolerance, most):
         before = change
         change = _move(a.reshape(-1), f.reshape(-1), new_a.reshape(-1), new_f.reshape(-1))
         _softmax(f, totals, proba)
-        residual[:] = Y - proba - a
+        for c in range(Y.shape[0]):
+            for i in range(Y.shape[1]):
+                residual[c, i] = Y[c, i] - proba[c, i] - a[c, i]
     return most > 0 and change <= tolerance
 
 

@@ -175,7 +175,8 @@ def slopes_of_cosines(
     after = np.empty((d, G.shape[1]))  # after[l]: G times the cosines behind l
     for i in range(n):
         before = G[i]
-        after[d - 1] = before
+        for j in range(len(before)):
+            after[d - 1, j] = before[j]
         for k in range(d - 1, 0, -1):
             _times_cosines(
                 after[k - 1], after[k], cosine[i, k], sine[i, k], others_cosine[k], others_sine[k]

@@ -39,9 +39,11 @@ def compiled(*, allocates: bool = False, **options: Any) -> Callable[[Callable[.
 
     Options are those of ``numba.njit``, such as ``nogil`` and ``error_model``. It counts no
     references to arrays, an atomic addition each, which can be most of its time, unless it makes
-    or returns arrays: such a loop says ``allocates=True``, or does not compile. Where neither the
-    folder of the source nor that of the user can be written, the cache lies in a private temporary
-    folder that goes with the process, and a `MercerWarning` says so.
+    or returns arrays: such a loop says ``allocates=True``, or does not compile. Slices are assigned
+    number by number: Numba compiles two seconds for the words of its error where shapes differ.
+
+    Where neither the folder of the source nor that of the user can be written, the cache lies in a
+    private temporary folder that goes with the process, and a `MercerWarning` says so.
     """
     options["_nrt"] = allocates
 

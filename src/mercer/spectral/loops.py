@@ -200,7 +200,8 @@ def select(gram, among, across, is_accepted):
     new = np.empty(gram.shape)
     select_lower(gram, among, across, is_accepted, np.zeros(len(gram)), new.T)
     for b in range(len(new)):
-        new[b + 1 :, b] = new[b, b + 1 :]
+        for a in range(b + 1, len(new)):
+            new[a, b] = new[b, a]
     return new
 
 
@@ -367,6 +368,13 @@ def _log_ratio_of_known_noise(S):
     return 0.5 * (new - old) - 0.5 * math.log(det_new / det_old)
 
 
+@compiled(nogil=True, error_model="numpy")
+def _copy(source, out):
+    for b in range(len(out)):
+        for a in range(len(out)):
+            out[a, b] = source[a, b]
+
+
 @compiled(allocates=True, nogil=True, error_model="numpy")
 def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
     """As `decide_few`, for K regressions with noise of variance 1: their log ratios add."""
@@ -385,7 +393,7 @@ def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
         gone[2 * (j - h) + 1] = 4 * j + 1
     first = np.empty((K, 4 * h + 1, 4 * h + 1))
     for k in range(K):
-        first[k] = _eliminate(joints[k], gone, 0)
+        _copy(_eliminate(joints[k], gone, 0), first[k])
     decide_few_together(first, log_uniform[:h], is_accepted[:h], log_ratio[:h])
     gone = np.empty(2 * h, np.int64)
     for j in range(h):
@@ -394,7 +402,7 @@ def decide_few_together(joints, log_uniform, is_accepted, log_ratio):
         gone[2 * j + 1] = column + 1
     second = np.empty((K, 4 * (m - h) + 1, 4 * (m - h) + 1))
     for k in range(K):
-        second[k] = _eliminate(joints[k], gone, 4 * h)
+        _copy(_eliminate(joints[k], gone, 4 * h), second[k])
     decide_few_together(second, log_uniform[h:], is_accepted[h:], log_ratio[h:])
 
 

@@ -141,8 +141,9 @@ def order_angles(angles, order, ordered):
         ordered[b], order[b] = angle, row
         n_moves += k - b
         if n_moves > most:
-            order[:] = np.argsort(angles)
+            sorted_rows = np.argsort(angles)
             for i in range(n):
+                order[i] = sorted_rows[i]
                 ordered[i] = angles[order[i]]
             return
 

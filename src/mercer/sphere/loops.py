@@ -57,7 +57,8 @@ def _add(errors, jumps, i, times):
 @compiled(allocates=True, nogil=True)
 def count_errors(f, jumps, errors):
     """Write the errors by group where the rows with f <= 0 are wrong into ``errors``."""
-    errors[:] = jumps[f.shape[0]]
+    errors[:] = 0
+    _add(errors, jumps, f.shape[0], 1)
     for i in range(f.shape[0]):
         if f[i] <= 0.0:
             _add(errors, jumps, i, 1)
@@ -256,7 +257,8 @@ def trajectories(
     before, pushes, turns, all_pushes = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
     errors = np.empty(jumps.shape[1], np.int64)
     for k in range(velocities.shape[0]):
-        before[:], v[:] = f, velocities[k, :n]
+        for i in range(n):
+            before[i], v[i] = f[i], velocities[k, i]
         count_errors(f, jumps, errors)
         n_events, n_reflections, is_whole = fly_over_walls(
             table, f, v, jumps, errors, total, row_cost, power, durations[k], max_events, pushes,
@@ -269,7 +271,8 @@ def trajectories(
             _combine(g, velocities[k, n:], c, math.sin(durations[k]))
             _combine(all_pushes, pushes, c, 1.0)
         else:
-            f[:] = before
+            for i in range(n):
+                f[i] = before[i]
             counts[2] += 1
     _add_rows(g, table[:, n:], all_pushes)  # once for all of them
 
@@ -352,7 +355,9 @@ def _sort_crossings(times, rows):
     n = times.shape[0]
     if n > 48:
         order = np.argsort(times)
-        times[:], rows[:] = times[order].copy(), rows[order].copy()
+        old_times, old_rows = times.copy(), rows.copy()
+        for a in range(n):
+            times[a], rows[a] = old_times[order[a]], old_rows[order[a]]
         return
     for a in range(1, n):
         time, row, b = times[a], rows[a], a - 1
@@ -418,7 +423,8 @@ def window_line_move(
     begin = lower if chosen == 0 else times[chosen - 1]
     end = upper if chosen == m else times[chosen]
     time = mean + sd * truncated_normal(rng, (begin - mean) / sd, (end - mean) / sd)
-    errors[:] = at_left
+    for k in range(len(errors)):
+        errors[k] = at_left[k]
     for a in range(chosen):
         is_upward = h[rows[a]] > 0.0
         _cross(rows[a], is_upward, jumps, row_cost, total, errors, power)
@@ -486,7 +492,8 @@ def tempered_sweeps(
     for t in range(velocities.shape[0]):
         for k in range(n_chains):
             if k == 0 and is_prior_first:
-                points[0] = velocities[t, 0, 0]
+                for i in range(points.shape[1]):
+                    points[0, i] = velocities[t, 0, 0, i]
             else:
                 trajectories(
                     table, points[k], velocities[t, k, : durations.shape[2]], durations[t, k],

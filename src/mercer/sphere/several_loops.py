@@ -218,14 +218,16 @@ def _renew(rng, point, velocity, n):
     n_classes, m = point.shape
     mean, new_mean = np.zeros(m), np.zeros(m)
     for c in range(n_classes):
-        mean += point[c]
-        new_mean += velocity[c]
+        for i in range(m):
+            mean[i] += point[c, i]
+            new_mean[i] += velocity[c, i]
     mean /= n_classes
     new_mean /= n_classes
     squared = 0.0
     for c in range(n_classes):
-        point[c] -= mean
-        velocity[c] -= new_mean
+        for i in range(m):
+            point[c, i] -= mean[i]
+            velocity[c, i] -= new_mean[i]
         squared += np.dot(point[c, n:], point[c, n:])
     new_squared = 2.0 * rng.standard_gamma(0.5 * (n_classes - 1) * (m - n))
     point *= math.sqrt(new_squared / squared)
@@ -327,7 +329,8 @@ def joint_move(rng, point, velocity, labels, group, step, row_cost):
         n_trials += 1
     for c in range(point.shape[0]):
         _turn(point[c], velocity[c], cosine, sine, point[c])
-        point[c] += mean
+        for i in range(len(mean)):
+            point[c, i] += mean[i]
     return n_trials
 
 
@@ -658,8 +661,10 @@ def cycles(
                 counts[1] += n_events
                 counts[2] += n_reflections
                 if is_whole:
-                    x = end[:, n:].copy()
-                    point[:, :n], point[:, n:] = np.dot(x, H), x
+                    f = np.dot(end[:, n:].copy(), H)
+                    for c in range(n_classes):
+                        for i in range(end.shape[1]):
+                            point[c, i] = f[c, i] if i < n else end[c, i]
         if n_lines > 0:
             _shuffle(rng, classes)
             for c in classes:
@@ -685,8 +690,9 @@ def perceptron(L, labels, g, n_epochs):
             best = np.argmax(f)
             if own <= f[best]:
                 is_right = False
-                g[labels[i]] += L[i]
-                g[best] -= L[i]
+                for j in range(L.shape[1]):
+                    g[labels[i], j] += L[i, j]
+                    g[best, j] -= L[i, j]
         if is_right:
             return True
     return False
@@ -748,4 +754,5 @@ def largest_of_normals(z, p):
                     share += density[c, j] * all_below[j] / below[c, j]
                 p[k, c, i] = share
                 total += share
-            p[k, :, i] /= total
+            for c in range(n_classes):
+                p[k, c, i] /= total
