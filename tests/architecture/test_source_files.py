@@ -80,13 +80,24 @@ def test_no_global_random_state() -> None:
 
 def test_a_loop_that_counts_no_references_returns_no_array() -> None:
     """Its caller would free the array that it was given."""
-    uncounted = [
-        loop
-        for loop in _loops()
-        if not any("allocates=True" in ast.unparse(mark) for mark in loop.decorator_list)
-    ]
+    uncounted = [loop for loop in _loops() if not _counts_references(loop)]
     assert len(uncounted) > 150
     assert {loop.name for loop in uncounted if _arrays(loop) & _returned(loop)} == set()
+
+
+def test_a_loop_that_counts_no_references_is_given_no_array() -> None:
+    """It would never free what a loop that it calls has made: a leak."""
+    giving = {loop.name for loop in _loops() if _arrays(loop) & _returned(loop)}
+    assert {"_renew", "_room_of_sets", "_eliminate", "_mixing_coef", "select"} <= giving
+    called = {
+        (loop.name, node.func.id)
+        for loop in _loops()
+        if not _counts_references(loop)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert ("redraw", "append_in_place") in called
+    assert {pair for pair in called if pair[1] in giving} == set()
 
 
 def test_no_loop_assigns_an_array_to_a_slice() -> None:
@@ -108,6 +119,10 @@ def _loops() -> list[ast.FunctionDef]:
     ]
 
 
+def _counts_references(loop: ast.FunctionDef) -> bool:
+    return any("allocates=True" in ast.unparse(mark) for mark in loop.decorator_list)
+
+
 def _copies_to_slice(node: ast.AST) -> bool:
     if not isinstance(node, ast.Assign):
         return False
@@ -118,12 +133,17 @@ def _copies_to_slice(node: ast.AST) -> bool:
 
 
 def _arrays(loop: ast.FunctionDef) -> set[str]:
-    """Names of which an element is taken."""
-    return {
-        node.value.id
-        for node in ast.walk(loop)
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
+    """Names of which an element is taken, or that NumPy has made."""
+    nodes = [*ast.walk(loop)]
+    taken = {n.value for n in nodes if isinstance(n, ast.Subscript)}
+    made = {
+        part
+        for n in nodes
+        if isinstance(n, ast.Assign) and re.search(r"np\.\w+\(|\.copy\(", ast.unparse(n.value))
+        for target in n.targets
+        for part in getattr(target, "elts", [target])
     }
+    return {each.id for each in taken | made if isinstance(each, ast.Name)}
 
 
 def _returned(loop: ast.FunctionDef) -> set[str]:

@@ -466,7 +466,7 @@ def redraw(rng, statistics, prior, shape, log_size, particles, i, columns, room)
 
     Two-block Gibbs on (set, core): never rejected. Contains birth, death and swap.
     """
-    V, squares, parts, gains = room
+    V, squares, parts, gains, v = room
     m, largest = prior.n_mean, particles.members.shape[1]
     if rng.random() >= stays(particles.size[i], largest):
         drop_in_place(particles, i, m, whole_below(rng, particles.size[i]))
@@ -491,17 +491,9 @@ def redraw(rng, statistics, prior, shape, log_size, particles, i, columns, room)
     chosen = drawn_column(rng, m, n_columns, highest, stay, squares, gains)
     if chosen < 0:
         return
-    v = _column_of(V, chosen, p)
+    for k in range(p):
+        v[k] = V[k, chosen]
     append_in_place(particles, i, m, chosen, v, squares[chosen], parts[chosen])
-
-
-@compiled(allocates=True, nogil=True, error_model="numpy")
-def _column_of(V, column, p):
-    """Copy one column."""
-    v = np.empty(p)
-    for i in range(p):
-        v[i] = V[i, column]
-    return v
 
 
 # Compiled moves of particles: centres, length scale, variances. Each leaves the target invariant.
@@ -657,7 +649,8 @@ def move_particles(
     P = particles.factor.shape[1]
     columns = np.empty(P, np.int64)
     spare = np.empty(P), np.empty(P), np.zeros((P, P)), np.empty(P)
-    room = np.empty((P, n_columns)), np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
+    squares, parts, gains = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
+    room = np.empty((P, n_columns)), squares, parts, gains, np.empty(P)
     n_proposed, n_taken = 0, 0
     for i in range(len(particles.size)):
         if fraction < 1.0 and rng.random() >= fraction:
