@@ -659,6 +659,7 @@ def compile_now() -> None:
         model = HyperparameterPosterior(X, y, kernel, prior)
         model.evaluate(prior.mean)
         kernel.cross_gram(prior.mean, X[:2], X)
+    inverse_diagonal(np.eye(2))
 
 
 def compile_softmax_now() -> None:

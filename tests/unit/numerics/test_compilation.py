@@ -12,7 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mercer import GPClassifier
 from mercer.features.products import cosines_and_sines
+from mercer.gp import laplace
+from mercer.gp import loops as gp_loops
 from mercer.likelihoods.polya_gamma import fill_polya_gamma
 from mercer.numerics import compilation
 from mercer.spectral import fitting as spectral_fitting
@@ -131,6 +134,15 @@ def test_every_loop_of_bank_is_compiled_ahead() -> None:
     ]
     assert len(loops) == 15
     assert all(loop.signatures for loop in [*loops, cosines_and_sines, fill_polya_gamma])
+
+
+def test_a_fit_of_two_classes_compiles_nothing_itself() -> None:
+    laplace.compile_now()
+    loops = [value for value in vars(gp_loops).values() if hasattr(value, "signatures")]
+    before = [len(loop.signatures) for loop in loops]
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    GPClassifier(kernel="rbf", random_state=0, progress=False).fit(X, X[:, 0] > 0.0)
+    assert [len(loop.signatures) for loop in loops] == before
 
 
 def test_loops_of_the_sphere_are_compiled_where_they_are_needed(monkeypatch) -> None:
