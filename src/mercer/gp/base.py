@@ -479,7 +479,9 @@ class GPEstimator(KernelEstimator):
         return isinstance(self.kernel, str) and self.kernel == AUTO
 
     def _bound_kernel(self) -> str:
-        """Return the kernel that was asked for, with positions where it names inputs."""
+        """Return the kernel that was asked for, with positions where it names inputs; auto: rbf."""
+        if self._is_auto:
+            return "rbf"
         labels = self.feature_labels_
         return name_of_kernel(as_kernel(self.kernel, len(labels), labels, self._sources))
 

@@ -471,8 +471,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         limit = len(X) if len(given.distinct(n_classes)[0]) <= limit else limit
         rows, _, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
         given = given.at(rows)
-        kernel = "rbf" if self._is_auto else self._bound_kernel()
-        task = self._task(*given.distinct(n_classes), kernel)
+        task = self._task(*given.distinct(n_classes), self._bound_kernel())
         is_said = task.is_shared and not (self._is_auto or self.shared_kernel is True)
         notes = (*notes, _IN_COMMON) if is_said else notes
         task.compile(options)

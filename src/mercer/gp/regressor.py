@@ -469,7 +469,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         def settings(name: str) -> RegressionSettings:
             return RegressionSettings(self._settings(name), log_noise)
 
-        name = "rbf" if self._is_auto else self._bound_kernel()
+        name = self._bound_kernel()
         right = look_right(Xs, ys, settings(name), once)
         first, intercept = self._averaged(Xs[right], ys[right], None, target, once)
         best = first.fits[0]

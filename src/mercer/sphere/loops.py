@@ -54,7 +54,7 @@ def _add(errors, jumps, i, times):
         errors[k] += times * jumps[i, k]
 
 
-@compiled(allocates=True, nogil=True)
+@compiled(nogil=True)
 def count_errors(f, jumps, errors):
     """Write the errors by group where the rows with f <= 0 are wrong into ``errors``."""
     errors[:] = 0
