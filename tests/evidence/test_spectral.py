@@ -324,14 +324,14 @@ def test_missing_inputs_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ordered_classes_beside_those_without_an_order() -> None:
     from reproduce.scenarios import spectral_ordered_v1 as scenario
 
-    X, y = scenario.table_of("boston", 0)
-    assert X.shape == (506, 13)
-    assert np.bincount(y).min() > 90
+    X, y = scenario.table_of("diabetes_progression", 0)
+    assert X.shape == (442, 10)
+    assert np.bincount(y).min() > 80
     proba = np.array([[0.4, 0.6, 0.0, 0.0, 0.0], [0.0, 0.1, 0.1, 0.1, 0.7]])
     found = scenario.scores_of(proba, np.array([1, 4]))
     np.testing.assert_allclose(found[1], [0.16, 0.01 + 0.04 + 0.09])
     np.testing.assert_array_equal(found[2], [0.0, 0.0])
-    rows = scenario._cell("boston", 0, n_frequencies=6, n_draws=8, n_warmup=4, n_chains=1)
+    rows = scenario._cell("diabetes_progression", 0, n_frequencies=6, n_draws=8, n_warmup=4, n_chains=1)
     assert all(row["log_score"] < 1.6 for row in rows)
     metrics = scenario.summary(rows)
     assert len(lines_of("spectral-ordered", metrics)) == 2 + 2
