@@ -223,6 +223,14 @@ def _seconds_of_classes(metrics: dict[str, Any]) -> list[str]:
     return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
 
 
+def _one_scale(metrics: dict[str, Any]) -> list[str]:
+    header = ["table", "rows", "model", "fits with one scale", "log score, each", "by evidence",
+              "error, each", "by evidence"]  # fmt: skip
+    keys = ["data", "n_rows", "model", "auto_is_one", "std_log_score", "auto_log_score",
+            "std_error", "auto_error"]  # fmt: skip
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
 def _startup(metrics: dict[str, Any]) -> list[str]:
     names = {
         "help_seconds": "`mercer --help`",
@@ -452,6 +460,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "gp-ess": ("gp-ess-v1", _ess),
     "gp-memory": ("gp-memory-v1", _size),
     "seconds-classes": ("seconds-classes-v1", _seconds_of_classes),
+    "one-scale": ("one-scale-v1", _one_scale),
     "startup": ("startup-v1", _startup),
     "sphere-cone": ("sphere-cone-v1", _cone),
     "sphere-noise": ("sphere-noise-v1", _noise),

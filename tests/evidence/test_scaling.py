@@ -96,3 +96,20 @@ def test_labels_of_rows_on_two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["average_precision"] > 0.99
     assert found["error"] < 0.01
     assert 0.0 < found["gib_a_worker"] < 4.0
+
+
+def test_one_scale_for_columns_of_one_unit() -> None:
+    from reproduce.scenarios import one_scale_v1 as scenario
+    from reproduce.tables import _TABLES
+
+    X = scenario.table_of("spectra", 0)[0]
+    assert X.shape == (2500, 60)
+    assert X.std(axis=0).max() > 10.0 * X.std(axis=0).min()
+    short = {"n_frequencies": 8, "n_draws": 4, "n_warmup": 4, "n_chains": 1}
+    rows = scenario.cell("digits, 3 or 8", 60, True, "spectral", 0, **short)
+    rows += scenario.cell("spectra", 60, False, "gp", 0, kernel="isotropic(rbf)")
+    assert [row["is_one"] for row in rows] == [False, True, False, True]
+    assert all(row["error"] < 0.6 for row in rows)
+    found = scenario.summary(rows)
+    assert [row["model"] for row in found["rows"]] == ["spectral", "gp"]
+    assert len(_TABLES["one-scale"][1](found)) == 2 + 2

@@ -331,7 +331,8 @@ def test_ordered_classes_beside_those_without_an_order() -> None:
     found = scenario.scores_of(proba, np.array([1, 4]))
     np.testing.assert_allclose(found[1], [0.16, 0.01 + 0.04 + 0.09])
     np.testing.assert_array_equal(found[2], [0.0, 0.0])
-    rows = scenario._cell("diabetes_progression", 0, n_frequencies=6, n_draws=8, n_warmup=4, n_chains=1)
+    short = {"n_frequencies": 6, "n_draws": 8, "n_warmup": 4, "n_chains": 1}
+    rows = scenario._cell("diabetes_progression", 0, **short)
     assert all(row["log_score"] < 1.6 for row in rows)
     metrics = scenario.summary(rows)
     assert len(lines_of("spectral-ordered", metrics)) == 2 + 2

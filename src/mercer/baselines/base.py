@@ -69,8 +69,8 @@ class InputEstimator(AnyEstimator):
 
     Parameters
     ----------
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input column is scaled; learned on the training rows.
+    standardize : str or False, default="auto"
+        How each input column is scaled, as for `GPRegressor`, but never by evidence.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the draws, the folds and the subsets of rows.
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -567,6 +567,7 @@ class SequentialKernelClassifier(StreamClassifier):
 
     def _new_learner(self) -> ClassLearner:
         given = checked_given(self.standardize, self.input_scale, 1.0)
+        given = replace(given, is_asked=isinstance(self.lengthscale, str))
         given.check_width(self.n_features_in_)
         return ClassLearner(
             settings=self._settings(),

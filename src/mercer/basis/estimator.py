@@ -313,7 +313,8 @@ class SequentialKernelRegressor(StreamRegressor):
     def _new_learner(self) -> Learner:
         settings = self._settings()
         given = checked_given(self.standardize, self.input_scale, self.target_scale)
-        given = replace(given, is_robust=settings.robust)
+        is_asked = isinstance(self.lengthscale, str)
+        given = replace(given, is_robust=settings.robust, is_asked=is_asked)
         given.check_width(self.n_features_in_)
         return Learner(
             settings=settings,

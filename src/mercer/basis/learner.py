@@ -34,7 +34,7 @@ from mercer.basis.model import Array, Integers, Reservoir, SetPrior
 from mercer.basis.settings import FilterSettings, GivenScales, Scales, leaving_columns
 from mercer.errors import DataError, NumericalError, RowsError
 from mercer.estimation.run import run_options
-from mercer.estimation.standardize import Standardizer
+from mercer.estimation.standardize import Standardizer, indicators
 from mercer.numerics.compilation import compile_first
 from mercer.posterior.predictive import StudentMixture
 from mercer.random import stream
@@ -393,6 +393,10 @@ class Fitted(Generic[Learned]):
     log_density: Array
     notes: tuple[str, ...]
 
+    def noted(self, first: tuple[str, ...]) -> Fitted[Learned]:
+        """Put notes before the others."""
+        return replace(self, notes=(*first, *self.notes))
+
 
 def fit_learner(
     learner: Learner, X: Array, y: Array, started: float, estimator: Any
@@ -413,7 +417,7 @@ def fit_learner(
     fitted = learn_table(learner, running.ensemble, Z, z, options, math.log(scales.target.scale))
     if running.ensemble.filters[0].grid.is_cut:
         fitted = replace(fitted, notes=(_CUT_SCALINGS, *fitted.notes))
-    return fitted
+    return fitted.noted(learner.given.notes(scales.standardizer))
 
 
 def learn_table(
@@ -568,7 +572,7 @@ class ClassLearner(RowLearner[ClassRunning, ClassOutlook]):
     def begin_stream(self, X: Array, y: NDArray[Any]) -> ClassRunning:
         """Set up the filters, with scales learned from the first rows (n, d)."""
         compile_class_loops(lambda line: tell(line, "auto"))
-        scales = self.given.of_first_rows(X, y.astype(np.float64), self.names)
+        scales = self.given.of_first_rows(X, indicators(y), self.names)
         return self.begin(scales.standardizer, X, 0)
 
     def begin(self, standardizer: Standardizer, X: Array, n_rows: int) -> ClassRunning:
@@ -609,11 +613,12 @@ def fit_classes(
     options = run_options(estimator, digest_arrays(X, labels), started)
     compile_class_loops(lambda line: tell(line, options.progress))
     learner = replace(learner, entropy=options.entropy)
-    scales = learner.given.of_table(X, labels.astype(np.float64), learner.names)
+    scales = learner.given.of_table(X, indicators(labels), learner.names)
     running = learner.begin(scales.standardizer, X, len(X))
     Z = running.standardise(X)
     check_size(Z)
-    return learn_table(learner, running.sticks, Z, labels, options, 0.0)
+    fitted = learn_table(learner, running.sticks, Z, labels, options, 0.0)
+    return fitted.noted(learner.given.notes(scales.standardizer))
 
 
 # Compiling the loops of numbers and of classes, before the user waits for them unawares.

@@ -240,8 +240,8 @@ class StreamEstimator(KernelEstimator, Generic[AnyRunning]):
     centres_prior : {"negative_binomial", "poisson"}, default="negative_binomial"
         Prior of the number of centres. The first spreads wide: accurate with more centres.
     resampling : {"systematic", "stratified", "multinomial"}, default="systematic"
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        How each input is scaled; learned from the first rows.
+    standardize : str or False, default="auto"
+        How each input is scaled, as for `GPRegressor`; learned from the first rows.
     scale_rows : int, default=200
         With ``partial_fit``: rows from which scales and length scales are learned. They are held
         back, then learned in order; sooner if somebody predicts.

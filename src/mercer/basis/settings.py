@@ -33,6 +33,7 @@ from mercer.estimation.standardize import (
     TargetScale,
     fit_standardizer,
     identity,
+    notes_of_scales,
     scale_target,
 )
 from mercer.random import stream
@@ -71,6 +72,7 @@ class GivenScales:
     input_scale: NDArray[np.float64] | None  # (d,) or (), standard deviations of the inputs
     target: TargetScale | None
     is_robust: bool = False  # learn the target's scale within ten interquartile ranges
+    is_asked: bool = True  # may targets give all inputs one scale: no length scale is given
 
     @property
     def is_complete(self) -> bool:
@@ -87,7 +89,7 @@ class GivenScales:
 
     def of_table(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:
         """Learn what is not given from all rows (n, d) of a table."""
-        standardizer = self._given(X.shape[1]) or fit_standardizer(X, self.method, names)
+        standardizer = self._given(X.shape[1]) or self._learned(X, y, names)
         return Scales(standardizer, self.target or scale_target(self._regular(y)))
 
     def of_first_rows(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:
@@ -97,12 +99,21 @@ class GivenScales:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MercerWarning)
             if standardizer is None:
-                learned = fit_standardizer(X, self.method, names) if len(X) else identity(d)
-                scale = np.where(learned.scale == 0.0, 1.0, learned.scale)
+                learned = self._learned(X, y, names) if len(X) else identity(d)
+                other = learned.scale.max() if self.notes(learned) else 1.0
+                scale = np.where(learned.scale == 0.0, other, learned.scale)
                 standardizer = replace(learned, scale=scale)
             if target is None:
                 target = scale_target(self._regular(y)) if len(y) else TargetScale(0.0, 1.0)
         return Scales(standardizer, target)
+
+    def notes(self, found: Standardizer) -> tuple[str, ...]:
+        """Say where targets have given all inputs one scale."""
+        is_asked = self.is_asked and self.input_scale is None
+        return notes_of_scales(self.method, found) if is_asked else ()
+
+    def _learned(self, X: Array, y: Array, names: tuple[str, ...]) -> Standardizer:
+        return fit_standardizer(X, self.method, names, y if self.is_asked else None)
 
     def _regular(self, y: Array) -> Array:
         """Leave out targets beyond ten interquartile ranges from the median, if some differ."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.spatial.distance import pdist, squareform
 from scipy.stats import yeojohnson, yeojohnson_normmax
 
 from mercer.errors import DataError, MercerWarning, warn_user
 
-METHODS = ("auto", "std", "robust", "yeo-johnson", "arcsinh", False)
+METHODS = ("auto", "std", "common", "robust", "yeo-johnson", "arcsinh", False)
 _WARPS = ("yeo-johnson", "arcsinh")
 
 _CLIP = 10.0  # of the robust columns, in units of the interquartile range
@@ -87,6 +90,13 @@ class Standardizer:
         )
         return _with_second_stage(first, X) if which.any() else first
 
+    def with_one_scale(self) -> Standardizer:
+        """Divide all columns by the root mean of their squared scales."""
+        largest = float(self.scale.max(initial=0.0))
+        shares = self.scale[self.scale > 0.0] / (largest or 1.0)
+        scale = largest * math.sqrt(np.mean(shares**2)) if len(shares) else 0.0
+        return replace(self, scale=np.where(self.scale > 0.0, scale, 0.0))
+
     @property
     def is_clipped(self) -> NDArray[np.bool_]:
         """Which columns are scaled by quartiles and clipped, shape (d,)."""
@@ -127,12 +137,18 @@ class Standardizer:
         return Z
 
 
-def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
+def fit_standardizer(
+    X: Array, method: object, names: tuple[str, ...], targets: Array | None = None
+) -> Standardizer:
     """Learn a standardisation, one of `METHODS`, of finite inputs (n, d).
 
+    Given ``targets``, numbers (n,) or (n, q), "auto" asks them whether all columns have one scale.
     A `MercerWarning` names the columns that are constant.
     """
-    return fit_in_parts([X], method, names)
+    found = fit_in_parts([X], method, names)
+    if method != "auto" or targets is None:
+        return found
+    return with_scales_by_evidence(found, X, targets)
 
 
 def fit_in_parts(parts: Iterable[Array], method: object, names: tuple[str, ...]) -> Standardizer:
@@ -144,6 +160,8 @@ def fit_in_parts(parts: Iterable[Array], method: object, names: tuple[str, ...])
     names_of = [each.name for each in fields(Standardizer)]
     columns = (np.concatenate([getattr(one, name) for one in learned]) for name in names_of)
     found = Standardizer(*columns)
+    if method == "common":
+        found = found.with_one_scale()
     _warn_constant(found.scale == 0.0, names, found.centre)
     return found
 
@@ -165,6 +183,87 @@ def _learned(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
     scale = np.where(is_constant, 0.0, np.where(is_robust, iqr, std))
     plain = Standardizer(kind, centre, scale, np.ones(d), np.zeros(d), np.ones(d))
     return plain.warped(X, method, np.full(d, True)) if method in _WARPS else plain
+
+
+# One scale for all columns, or one for each.
+#
+# Columns of one unit (pixels, wavelengths, sensors) say with their spread how much they matter: of
+# those that hardly move standardisation makes as much as of all others. Where a table has many, so
+# that their weights cannot be learned, the targets decide: by the evidence of Gaussian process
+# regression with one length scale (classes as 0 and 1), the highest over a few lengths and noises,
+# the function's variance at its maximum. It must be higher by `_WORTH` nats a row.
+
+_MANY_COLUMNS, _APART = 16, 2.0  # of fewer columns, or more alike ones, nothing is asked
+_FEWEST_ROWS, _MOST_ROWS, _WORTH = 20, 400, 0.05
+_LENGTHS, _NOISES = (0.5, 1.0, 2.0, 4.0, 8.0), (1e-3, 1e-2, 1e-1, 1.0)
+_TAME = 3.0  # standard deviations that targets are cut at
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+ONE_SCALE = "all columns have one scale, by evidence: their spreads tell how much they matter"
+
+
+def rows_that_decide(n_rows: int) -> NDArray[np.int64]:
+    """Positions of rows all over a table, ascending; steps of the golden section meet no period."""
+    if n_rows <= _MOST_ROWS:
+        return np.arange(n_rows)
+    shares = np.arange(_MOST_ROWS) * _GOLDEN % 1.0
+    return np.unique((shares * n_rows).astype(np.int64))
+
+
+def with_scales_by_evidence(found: Standardizer, X: Array, targets: Array) -> Standardizer:
+    """Give all columns one scale if targets (n,) or (n, q) of rows X (n, d) say so."""
+    rows = rows_that_decide(len(X))
+    X = np.asarray(X[rows], dtype=np.float64)
+    T = (targets if targets.ndim > 1 else targets[:, np.newaxis])[rows].astype(np.float64)
+    plain = fit_quietly(X, "std")
+    scales, T = plain.scale[plain.scale > 0.0], T[:, np.ptp(T, axis=0) > 0.0]
+    is_asked = len(scales) >= _MANY_COLUMNS and scales.max() > _APART * scales.min()
+    if not is_asked or len(X) < _FEWEST_ROWS or T.shape[1] == 0:
+        return found
+    T = T - T.mean(axis=0)
+    T = np.clip(T / _std(T), -_TAME, _TAME)
+    one, each = (_evidence(by.transform(X), T) for by in (plain.with_one_scale(), plain))
+    if one - each <= _WORTH * len(X):
+        return found
+    is_clipped = found.is_clipped
+    centre = np.where(is_clipped, plain.centre, found.centre)
+    scale = np.where(is_clipped, plain.scale, found.scale)
+    kind = np.full_like(found.kind, _PLAIN)
+    return replace(found, kind=kind, centre=centre, scale=scale).with_one_scale()
+
+
+def notes_of_scales(method: object, found: Standardizer) -> tuple[str, ...]:
+    """Say so where "auto" gave all columns one scale."""
+    scales = found.scale[found.scale > 0.0]
+    is_one = method == "auto" and len(scales) >= _MANY_COLUMNS and bool(np.ptp(scales) == 0.0)
+    return (ONE_SCALE,) if is_one else ()
+
+
+def indicators(codes: NDArray[Any]) -> Array:
+    """Classes (n,) as numbers (n, C - 1): 1 for the class of a row, none for the first."""
+    return np.asarray(np.equal.outer(codes, np.unique(codes)[1:]), dtype=np.float64)
+
+
+def fit_quietly(X: Array, method: object) -> Standardizer:
+    """Learn a standardisation of columns that a user has been warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MercerWarning)
+        return fit_in_parts([X], method, ("",) * X.shape[1])
+
+
+def _evidence(Z: Array, T: Array) -> float:
+    """Highest log evidence of standardised targets (n, q) given rows Z (n, d), up to a constant."""
+    n, q = T.shape
+    distances = pdist(Z, "sqeuclidean")
+    typical, best = float(np.median(distances)) or 1.0, -math.inf
+    squares = squareform(distances)
+    for length in _LENGTHS:
+        K = np.exp(-0.5 / (length**2 * typical) * squares) + 1.0
+        for noise in _NOISES:
+            L = np.linalg.cholesky(K + noise * np.eye(n))
+            size = np.square(solve_triangular(L, T, lower=True)).sum() / (n * q)
+            best = max(best, -q * float(np.log(L.diagonal()).sum() + 0.5 * n * np.log(size)))
+    return best
 
 
 def _unchanged(X: Array, names: tuple[str, ...]) -> Standardizer:

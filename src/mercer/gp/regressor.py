@@ -20,7 +20,12 @@ from mercer.estimation.base import by_partition
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_positive, fitting, run_options
-from mercer.estimation.standardize import TargetScale, fit_standardizer, scale_target
+from mercer.estimation.standardize import (
+    TargetScale,
+    fit_standardizer,
+    notes_of_scales,
+    scale_target,
+)
 from mercer.gp.averaging import (
     AT_A_GLANCE,
     AveragedGP,
@@ -412,9 +417,6 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         X, y, noise = self._distinct(np.asarray(X), self._possible(y), sample_weight)
         self.feature_labels_ = self._labels()
         counts = np.ones(len(y), np.int64) if noise is None else copies(noise.weights)
-        self.standardizer_ = fit_standardizer(
-            np.repeat(X, counts, axis=0), self.standardize, self.feature_labels_
-        )
         farthest = FARTHEST if self._is_contaminated else math.inf
         target = scale_target(
             np.repeat(y, counts),
@@ -422,7 +424,14 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             farthest=farthest,
             is_log=self._is_log,
         )
-        Xs, ys = self.standardizer_.transform(X), target.transform(y)
+        ys = target.transform(y)
+        self.standardizer_ = fit_standardizer(
+            np.repeat(X, counts, axis=0),
+            self.standardize,
+            self.feature_labels_,
+            np.repeat(ys, counts),
+        )
+        Xs = self.standardizer_.transform(X)
         limit = self._limit_of_rows(cost=self._cost_of_rows())
         given = (Xs, ys) if noise is None else (Xs, ys, noise.weights, noise.variances)
         digest = digest_arrays(*given, *self._identity_of_inputs())
@@ -453,7 +462,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         if evidence is not None:  # of targets in the user's units
             evidence = (evidence[0] - _log_units(ys, noise, target), evidence[1])
         self._set_fitted(Xs, ys, noise, target, intercept, averaged.fits, evidence, induced)
-        self.notes_ = (*notes, *averaged.notes, *self._said_of_copies())
+        said = notes_of_scales(self.standardize, self.standardizer_)
+        self.notes_ = (*said, *notes, *averaged.notes, *self._said_of_copies())
         if laws is not None:
             laws = self._laws_of_all(laws, rows, X_all, y_all)
             self._set_errors(y, laws, self._row_names(len(y)))

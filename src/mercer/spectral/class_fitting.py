@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import NumericalError, UsageError
 from mercer.estimation.run import run_options
-from mercer.estimation.standardize import TargetScale
+from mercer.estimation.standardize import TargetScale, indicators
 from mercer.estimation.tasks import ORDER_TAKEN, classes_of, ordered_categories
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Draws
@@ -582,6 +582,7 @@ def fit_class_result(model: Any, X: Any, y: Any, started: float) -> ClassResult:
         functions_of=class_draws,
         complete_draws=complete_classes,
         rows_of_warp=_ROWS_OF_WARP,
+        numbers_of=indicators,
         draws_missing=model.missing == "posterior",
     )
     if model.ordered is True:

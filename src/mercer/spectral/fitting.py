@@ -633,10 +633,12 @@ def learn_spectrum(
     functions_of: Callable[[Draws], Any],
     complete_draws: Callable[..., tuple[Any, str] | None] | None,
     rows_of_warp: int = ROWS_OF_WARP,
+    numbers_of: Callable[[Array], Array] | None = None,
     draws_missing: bool = False,
 ) -> tuple[Target, dict[str, Any]]:
     """Standardise, sample and, where only some rows gave the spectrum, complete from all of them.
 
+    ``numbers_of`` turns targets that are classes into numbers, for a comparison of scales.
     Where there is nothing to complete draws with, these are as those rows had them. NaN in inputs
     is for the sampler to draw, if it does.
     Returns what was learned of the targets, and the fields of `SpectralResult`.
@@ -660,6 +662,7 @@ def learn_spectrum(
         options.entropy,
         rows_of_warp,
         options.deadline_before_chains(TIME_OF_WARPS),
+        None if numbers_of is None else numbers_of(y_some),
     )
     if is_missing is not None:
         is_missing &= standardizer.scale != 0.0  # what is constant is 0, there or not

@@ -524,8 +524,8 @@ class LearnedKernel:
         and of counts, and of classes.
     full_draws : int, default=4
         Draws whose coefficients are learned from all rows, where ``kernel_rows`` is exceeded.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
-        Per column, learned on the training rows. "auto": mean and standard deviation; where columns
+    standardize : str or False, default="auto"
+        As for `GPRegressor`. "auto": mean and standard deviation; where columns
         are skewed (absolute skewness above 1) or hold artefacts (a standard deviation over ten
         times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
         inverse hyperbolic sine (its knee at one interquartile range, from 3000 rows on also at 0.3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
@@ -14,9 +13,16 @@ from scipy.linalg import lapack
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from mercer.errors import MercerWarning, NumericalError, UsageError
+from mercer.errors import NumericalError, UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
-from mercer.estimation.standardize import METHODS, Standardizer, fit_standardizer
+from mercer.estimation.standardize import (
+    METHODS,
+    Standardizer,
+    fit_quietly,
+    fit_standardizer,
+    notes_of_scales,
+    with_scales_by_evidence,
+)
 from mercer.features.products import fill_features
 from mercer.likelihoods.label_noise import log_kinds, log_shares, tied_rows
 from mercer.random import stream
@@ -622,8 +628,11 @@ def choose_standardizer(
     entropy: int,
     most_rows: int = ROWS_OF_WARP,
     deadline: float | None = None,
+    numbers: Array | None = None,
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Learn the standardisation of inputs X (n, d), given standardised targets y (n,).
+
+    ``numbers`` (n, q) stand for targets that are classes where scales are compared.
 
     The evidence is that of ``most_rows`` rows at most. What has not been tried by ``deadline``,
     of `time.monotonic`, is left out. The notes say what was decided, where something was.
@@ -631,13 +640,13 @@ def choose_standardizer(
     first = fit_standardizer(X, method, names)
     if method != "auto":
         return first, ()
+    one = with_scales_by_evidence(first, X, y if numbers is None else numbers)
     which = first.is_skewed(X) | first.is_clipped
     if not which.any() or len(X) < _FEWEST_ROWS:
-        return first, ()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MercerWarning)  # of constant columns, a second time
-        plain = fit_standardizer(X, "std", names)
-    candidates = _candidates(X, first, plain, which)
+        return one, notes_of_scales(method, one)
+    candidates = _candidates(X, first, fit_quietly(X, "std"), which)
+    if one is not first:
+        candidates["given one scale with all others"] = one
     chosen = some_positions(stream(entropy, "rows", 1), len(X), most_rows)
     evidence: dict[str, float] = {}
     for how, each in candidates.items():
@@ -652,8 +661,8 @@ def choose_standardizer(
     more = int(which.sum()) - 5
     listed += f" and {more} more" if more > 0 else ""
     if len(evidence) < 2:  # there is nothing to compare
-        said = "max_seconds left no time to choose a warp by evidence"
-        return first, (f"skewed columns, standardised without one: {said}: {listed}",)
+        why = "max_seconds left no time to choose a warp by evidence"
+        return first, (f"skewed columns, standardised without one: {why}: {listed}",)
     best = max(evidence, key=lambda how: evidence[how])
     of_some = f" ({len(evidence)} of {len(candidates)} ways tried within max_seconds)"
     how_many = of_some if len(evidence) < len(candidates) else ""

@@ -21,7 +21,16 @@ from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator, by_partition, encode_classes, is_dask
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import check_choice, check_common, check_count, fitting, run_options
-from mercer.estimation.standardize import METHODS, Standardizer, fit_in_parts, identity
+from mercer.estimation.standardize import (
+    METHODS,
+    Standardizer,
+    fit_in_parts,
+    identity,
+    indicators,
+    notes_of_scales,
+    rows_that_decide,
+    with_scales_by_evidence,
+)
 from mercer.estimation.tasks import classes_of_rows
 from mercer.likelihoods.label_noise import (
     Confusion,
@@ -415,9 +424,10 @@ class KernelGibbsClassifier(SampleClassifier):
         is then what it says itself.
     fit_intercept : bool, default=True
         Adds 1 to the kernel, whose mean variance is 1; not for a precomputed one.
-    standardize : {"auto", "std", "robust", "yeo-johnson", "arcsinh", False}, default="auto"
+    standardize : str or False, default="auto"
         As for `GPClassifier`. "auto" leaves a Gram matrix, and the rows that a callable kernel
-        takes, as they are: its scales are in their units.
+        takes, as they are: its scales are in their units. It gives all columns one scale where
+        kernel and length scale are given by names only.
     max_seconds : float or None, default=None
         Stop after a whole step once so much time has passed; ``notes_`` says so. Up to half of it
         goes into the comparison of models, which is cut short by then, and above 5000 rows one of
@@ -552,9 +562,11 @@ class KernelGibbsClassifier(SampleClassifier):
         self.feature_labels_ = self._labels()
         are_many = isinstance(inputs, RowSource) and len(labels) > LARGEST_WHOLE
         with _scratch() if are_many else nullcontext() as folder:
-            Xs = self._standardize(inputs, space, folder)
+            Xs = self._standardize(inputs, labels, space, folder)
             options = run_options(self, _digest(Xs, labels), started)
             problem, notes = self._problem(Xs, labels, noise, space, options.entropy)
+            if self._has_scales_by_evidence:
+                notes = (*notes_of_scales(self.standardize, self.standardizer_), *notes)
             self._set_fitted(fit_sphere(problem, options), labels, notes)
         self._warn_of_convergence()
         return self
@@ -595,8 +607,18 @@ class KernelGibbsClassifier(SampleClassifier):
                 "without --engine), or learn from some of the rows"
             )
 
+    @property
+    def _has_scales_by_evidence(self) -> bool:
+        """Whether the inputs' scales may be chosen: a length scale that is given is in theirs."""
+        is_named = isinstance(self.kernel, str) and isinstance(self.lengthscale, str)
+        return self.standardize == "auto" and is_named and self.kernel != "precomputed"
+
     def _standardize(
-        self, X: Array | RowSource, space: SpaceArguments, folder: Path | None
+        self,
+        X: Array | RowSource,
+        labels: NDArray[np.int64],
+        space: SpaceArguments,
+        folder: Path | None,
     ) -> Array | StoredInputs:
         """Learn the standardisation, and apply it; of many rows on a disk as they are read."""
         if isinstance(X, RowSource) and folder is None:
@@ -611,6 +633,12 @@ class KernelGibbsClassifier(SampleClassifier):
             else:
                 parts = [X]
             self.standardizer_ = fit_in_parts(parts, method, self.feature_labels_)
+            if self._has_scales_by_evidence:
+                rows = rows_that_decide(len(labels))
+                some = X.take(rows)[:, :-1] if isinstance(X, RowSource) else X[rows]
+                self.standardizer_ = with_scales_by_evidence(
+                    self.standardizer_, some, indicators(labels)[rows]
+                )
         if isinstance(X, RowSource):
             assert folder is not None
             return StoredInputs(X, self.standardizer_, folder)

@@ -296,7 +296,7 @@ def test_draws_correct_the_evidence_where_positions_around_the_maximum_do_not(
         return found
 
     monkeypatch.setattr("mercer.gp.fitting.calibrated", spy)
-    fitted = GPClassifier(kernel="rbf", random_state=seed).fit(X, y)
+    fitted = GPClassifier(kernel="rbf", standardize="std", random_state=seed).fit(X, y)
     (values, said), (_, final) = seen
     assert "uncorrected" in said[0]
     assert final == ()

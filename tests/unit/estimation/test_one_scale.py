@@ -1,0 +1,203 @@
+"""One scale for all columns, or one for each: the evidence of the targets decides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_digits
+
+import mercer.estimation.standardize as standardize
+from mercer import (
+    BaNKClassifier,
+    BaNKRegressor,
+    GPClassifier,
+    GPRegressor,
+    KernelGibbsClassifier,
+    SequentialKernelClassifier,
+    SequentialKernelRegressor,
+)
+from mercer.estimation.standardize import (
+    ONE_SCALE,
+    fit_standardizer,
+    indicators,
+    notes_of_scales,
+    rows_that_decide,
+)
+
+D = 20
+NAMES = tuple(f"x{j}" for j in range(D))
+
+
+def table(n: int = 200, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Columns of one unit: the first three move much and say all, the others hardly move."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D)) * np.where(np.arange(D) < 3, 10.0, 0.5) + 100.0
+    return X, np.sin(X[:, 0] / 8.0) + X[:, 1] * X[:, 2] / 1000.0
+
+
+def test_common_divides_all_columns_by_the_root_mean_variance() -> None:
+    X, _ = table()
+    X[:, 4] = 7.0
+    with pytest.warns(UserWarning, match="x4"):
+        found = fit_standardizer(X, "common", NAMES)
+    is_used = np.arange(D) != 4
+    expected = (X - X.mean(axis=0)) / np.sqrt(X[:, is_used].var(axis=0).mean())
+    np.testing.assert_allclose(found.transform(X), expected, atol=1e-12)
+    assert found.scale[4] == 0.0
+
+
+def test_columns_that_say_all_by_their_spread_have_one_scale() -> None:
+    X, y = table()
+    found = fit_standardizer(X, "auto", NAMES, y)
+    np.testing.assert_array_equal(found.scale, fit_standardizer(X, "common", NAMES).scale)
+    assert notes_of_scales("auto", found) == (ONE_SCALE,)
+    classes = np.digitize(y, np.quantile(y, [0.4, 0.7]))
+    labels = fit_standardizer(X, "auto", NAMES, indicators(classes))
+    np.testing.assert_array_equal(labels.scale, found.scale)
+    outputs = fit_standardizer(X, "auto", NAMES, np.column_stack([y, np.ones(len(y))]))
+    np.testing.assert_array_equal(outputs.scale, found.scale)
+
+
+def _of_what_hardly_moves(X, y):
+    return X, np.sin(4.0 * X[:, 5]) + X[:, 6]
+
+
+def _of_noise(X, y):
+    return X, np.random.default_rng(1).standard_normal(len(y))
+
+
+def _few_columns(X, y):
+    return X[:, :15], y
+
+
+def _alike_columns(X, y):
+    return (X - 100.0) / np.where(np.arange(D) < 3, 10.0, 0.5), y
+
+
+def _few_rows(X, y):
+    return X[:19], y[:19]
+
+
+def _constant_targets(X, y):
+    return X, np.zeros(len(y))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_of_what_hardly_moves, _of_noise, _few_columns, _alike_columns, _few_rows, _constant_targets],
+)
+def test_else_each_column_has_its_own(change) -> None:
+    X, y = change(*table())
+    names = NAMES[: X.shape[1]]
+    found = fit_standardizer(X, "auto", names, y)
+    np.testing.assert_array_equal(found.scale, fit_standardizer(X, "std", names).scale)
+    assert notes_of_scales("auto", found) == ()
+
+
+def test_targets_of_one_class_so_far_decide_nothing() -> None:
+    X, _ = table()
+    found = fit_standardizer(X, "auto", NAMES, indicators(np.zeros(len(X))))
+    np.testing.assert_allclose(found.scale, X.std(axis=0))
+
+
+def test_other_methods_and_tables_without_targets_are_not_asked() -> None:
+    X, y = table()
+    for found in (fit_standardizer(X, "std", NAMES, y), fit_standardizer(X, "auto", NAMES)):
+        np.testing.assert_allclose(found.scale, X.std(axis=0))
+
+
+def test_a_column_that_was_to_be_clipped_counts_with_its_standard_deviation() -> None:
+    X, y = table()
+    X[0, 9] = 1000.0
+    assert fit_standardizer(X, "auto", NAMES).is_clipped[9]
+    found = fit_standardizer(X, "auto", NAMES, y)
+    np.testing.assert_array_equal(found.scale, fit_standardizer(X, "common", NAMES).scale)
+    assert not found.is_clipped.any()
+
+
+def test_the_evidence_is_that_of_a_normal_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    Z, T = rng.standard_normal((12, 2)), rng.standard_normal((12, 2))
+    monkeypatch.setattr(standardize, "_NOISES", (0.1,))
+    monkeypatch.setattr(standardize, "_LENGTHS", (2.0,))
+    squares = np.square(Z[:, np.newaxis] - Z).sum(axis=2)
+    typical = np.median(squares[np.triu_indices(12, 1)])
+    K = np.exp(-squares / (8.0 * typical)) + 1.0 + 0.1 * np.eye(12)
+
+    def log_density(size: float) -> float:
+        law = multivariate_normal(np.zeros(12), size * K)
+        return float(law.logpdf(T.T).sum())
+
+    best = max(map(log_density, np.geomspace(0.05, 20.0, 20_001)))
+    of_unit = -12.0 * (1.0 + np.log(2.0 * np.pi))
+    assert standardize._evidence(Z, T) == pytest.approx(best - of_unit, abs=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 399, 400, 401, 1297, 10_000_000])
+def test_rows_that_decide_are_all_over_the_table(n: int) -> None:
+    rows = rows_that_decide(n)
+    assert len(rows) >= min(n, 350)
+    assert rows[0] == 0
+    assert rows[-1] < n
+    assert (np.diff(rows) > 0).all()
+    if n > 1000:
+        counts = np.bincount(rows % 10)
+        assert counts.min() > 25, "a table whose classes come in turn"
+
+
+DIGITS = load_digits(return_X_y=True)
+SOME = {"random_state": 0, "progress": False}
+SHORT = {**SOME, "n_draws": 4, "n_warmup": 4, "n_chains": 1, "n_frequencies": 8}
+MODELS = [
+    (GPClassifier, {**SOME, "inference": "map", "kernel": "isotropic(rbf)"}),
+    (GPRegressor, {**SOME, "inference": "map", "kernel": "isotropic(rbf)"}),
+    (KernelGibbsClassifier, {**SOME, "n_draws": 10, "n_warmup": 10, "n_chains": 1}),
+    (BaNKClassifier, SHORT),
+    (BaNKRegressor, SHORT),
+    (SequentialKernelClassifier, {**SOME, "n_particles": 8}),
+    (SequentialKernelRegressor, {**SOME, "n_particles": 8}),
+]
+
+
+def digits(kind: type) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A hundred pictures of 0 to 3, as classes or as numbers; numbers of BaNK are of `table`."""
+    if kind is BaNKRegressor:  # it also warps columns that are skewed
+        return table()
+    X, y = (each[DIGITS[1] < 4][:100] for each in DIGITS)
+    return X, (y if "Classifier" in kind.__name__ else y.astype(float))
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+@pytest.mark.parametrize(("kind", "arguments"), MODELS)
+def test_pixels_have_one_scale_in_every_model(kind, arguments) -> None:
+    X, y = digits(kind)
+    model = kind(**arguments).fit(X, y)
+    assert any("one scale" in note for note in model.notes_), model.notes_
+    same = kind(**arguments, standardize="common").fit(X, y)
+    assert not any("one scale" in note for note in same.notes_)
+    np.testing.assert_array_equal(model.standardizer_.scale, same.standardizer_.scale)
+    if "Classifier" in kind.__name__:
+        np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
+    else:
+        np.testing.assert_array_equal(model.predict(X), same.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+@pytest.mark.parametrize("kind", [KernelGibbsClassifier, SequentialKernelClassifier])
+def test_a_length_scale_that_is_given_is_in_standard_deviations(kind) -> None:
+    X, y = digits(kind)
+    model = kind(random_state=0, progress=False, lengthscale=8.0).fit(X, y)
+    np.testing.assert_allclose(model.standardizer_.scale, X.std(axis=0))
+    assert not any("one scale" in note for note in model.notes_)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+def test_a_stream_gives_pixels_that_were_dark_so_far_the_same_scale() -> None:
+    X, y = digits(SequentialKernelClassifier)
+    model = SequentialKernelClassifier(random_state=0, progress=False, scale_rows=80)
+    model.partial_fit(X, y, classes=np.arange(4))
+    first = fit_standardizer(X[:80], "common", tuple(f"x{j}" for j in range(64)))
+    assert (first.scale == 0.0).any()
+    np.testing.assert_allclose(model.standardizer_.scale, first.scale.max())
