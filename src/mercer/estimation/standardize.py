@@ -98,6 +98,12 @@ class Standardizer:
         return replace(self, scale=np.where(self.scale > 0.0, scale, 0.0))
 
     @property
+    def has_one_scale(self) -> bool:
+        """Whether several columns that are not constant are divided by the same number."""
+        scales = self.scale[self.scale > 0.0]
+        return len(scales) > 1 and bool(np.ptp(scales) == 0.0)
+
+    @property
     def is_clipped(self) -> NDArray[np.bool_]:
         """Which columns are scaled by quartiles and clipped, shape (d,)."""
         return np.asarray(self.kind == _ROBUST)
@@ -234,9 +240,8 @@ def with_scales_by_evidence(found: Standardizer, X: Array, targets: Array) -> St
 
 def notes_of_scales(method: object, found: Standardizer) -> tuple[str, ...]:
     """Say so where "auto" gave all columns one scale."""
-    scales = found.scale[found.scale > 0.0]
-    is_one = method == "auto" and len(scales) >= _MANY_COLUMNS and bool(np.ptp(scales) == 0.0)
-    return (ONE_SCALE,) if is_one else ()
+    is_asked = method == "auto" and np.count_nonzero(found.scale) >= _MANY_COLUMNS
+    return (ONE_SCALE,) if is_asked and found.has_one_scale else ()
 
 
 def indicators(codes: NDArray[Any]) -> Array:

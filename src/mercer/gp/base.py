@@ -358,8 +358,9 @@ class GPEstimator(KernelEstimator):
         With "auto" these are stacking weights, not probabilities of kernels.
     kernel_posteriors_ : dict of str to Draws
         Of each of them its draws; ``posterior_`` are those of the first.
-    prior_weight_interval_ : tuple of float
+    prior_weight_interval_ : tuple of float or None
         Central 90 % of the prior of a weight: what ``relevance_`` shows where data say nothing.
+        None where all inputs have one scale: it is another for each input then.
     """
 
     kernel: Any = "auto"
@@ -556,6 +557,11 @@ class GPEstimator(KernelEstimator):
         if relevance is None:
             return
         self.relevance_ = relevance
+        self.prior_weight_interval_: tuple[float, float] | None = None
+        if self.standardize is not False and self.standardizer_.has_one_scale:
+            spread = X.std(axis=0)  # a weight is that of a standard deviation of its own input
+            self.relevance_ = relevance * np.maximum(spread, spread[spread > 0.0].min()) ** 2
+            return
         ends = self._settings("rbf").prior_of(d, is_several=is_several).interval(0.9)
         kernel = kernel_named("rbf")
         lower, upper = (named_parameters(kernel, d, end)["log_weight"][0] for end in ends)

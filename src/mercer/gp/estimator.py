@@ -386,7 +386,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         column, ...), "log_density", "latent" (in logits, at up to 20 fixed rows) and the dual
         coefficients.
     relevance_ : ndarray of shape (n_draws in all, d)
-        Draws of each input's weight: its inverse squared length scale, standardised inputs; only
+        Draws of each input's weight: its inverse squared length scale, in standard deviations; only
         where a kernel that predicts has one such weight per input. With "auto": of the kernels in
         ``kernel_weights_`` that have, in proportion to their weights. Several classes: averaged
         over them.

@@ -334,7 +334,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         are "log_rate" (of errors), "log_shares" (of each kind of target: width of right ones, size
         of errors) and "error_kind" (of each row).
     relevance_ : ndarray of shape (n_draws in all, d)
-        Draws of each input's weight: its inverse squared length scale, standardised inputs; only
+        Draws of each input's weight: its inverse squared length scale, in standard deviations; only
         where a kernel that predicts has one such weight per input. With "auto": of the kernels in
         ``kernel_weights_`` that have, in proportion to their weights.
     noise_std_ : float

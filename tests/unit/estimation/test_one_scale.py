@@ -17,6 +17,7 @@ from mercer import (
     KernelGibbsClassifier,
     SequentialKernelClassifier,
     SequentialKernelRegressor,
+    load,
 )
 from mercer.estimation.standardize import (
     ONE_SCALE,
@@ -201,3 +202,24 @@ def test_a_stream_gives_pixels_that_were_dark_so_far_the_same_scale() -> None:
     first = fit_standardizer(X[:80], "common", tuple(f"x{j}" for j in range(64)))
     assert (first.scale == 0.0).any()
     np.testing.assert_allclose(model.standardizer_.scale, first.scale.max())
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+def test_relevance_is_that_of_a_standard_deviation_of_each_input(tmp_path) -> None:
+    """Weights of pixels that hardly move would else stand beside those that tell the digit."""
+    X, y = table()
+    X[:, 7] = 3.0
+    model = GPRegressor(kernel="rbf", inference="map", **SOME).fit(X, y)
+    log_weight = model.posterior_.flat("log_weight")
+    spread = X.std(axis=0) / model.standardizer_.scale.max()
+    is_used = np.arange(D) != 7
+    expected = np.exp(log_weight[:, is_used]) * spread[is_used] ** 2
+    np.testing.assert_allclose(model.relevance_[:, is_used], expected, rtol=1e-9)
+    assert (model.relevance_[:, 7] > 0.0).all()
+    assert set(np.argsort(-model.relevance_[0])[:3]) == {0, 1, 2}
+    assert model.prior_weight_interval_ is None
+    model.plot.relevance()
+    model.save(tmp_path / "m.mercer")
+    again = load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.relevance_, model.relevance_)
+    assert again.prior_weight_interval_ is None
