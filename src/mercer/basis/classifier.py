@@ -48,6 +48,7 @@ from mercer.errors import DataError, RowsError, UsageError
 from mercer.estimation.base import LabelPredictions, encode_classes
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import check_count, fitting
+from mercer.estimation.standardize import SEVERAL_COLUMNS
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.predictive import check_level
@@ -567,7 +568,8 @@ class SequentialKernelClassifier(StreamClassifier):
 
     def _new_learner(self) -> ClassLearner:
         given = checked_given(self.standardize, self.input_scale, 1.0)
-        given = replace(given, is_asked=isinstance(self.lengthscale, str))
+        fewest = SEVERAL_COLUMNS if isinstance(self.lengthscale, str) else None
+        given = replace(given, fewest=fewest)
         given.check_width(self.n_features_in_)
         return ClassLearner(
             settings=self._settings(),

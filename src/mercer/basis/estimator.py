@@ -32,6 +32,7 @@ from mercer.basis.settings import (
 )
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import check_choice, check_count, fitting
+from mercer.estimation.standardize import MANY_COLUMNS
 from mercer.random import entropy_of
 
 __all__ = ["SequentialKernelRegressor"]
@@ -313,8 +314,8 @@ class SequentialKernelRegressor(StreamRegressor):
     def _new_learner(self) -> Learner:
         settings = self._settings()
         given = checked_given(self.standardize, self.input_scale, self.target_scale)
-        is_asked = isinstance(self.lengthscale, str)
-        given = replace(given, is_robust=settings.robust, is_asked=is_asked)
+        fewest = MANY_COLUMNS if isinstance(self.lengthscale, str) else None
+        given = replace(given, is_robust=settings.robust, fewest=fewest)
         given.check_width(self.n_features_in_)
         return Learner(
             settings=settings,

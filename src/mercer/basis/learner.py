@@ -417,7 +417,7 @@ def fit_learner(
     fitted = learn_table(learner, running.ensemble, Z, z, options, math.log(scales.target.scale))
     if running.ensemble.filters[0].grid.is_cut:
         fitted = replace(fitted, notes=(_CUT_SCALINGS, *fitted.notes))
-    return fitted.noted(learner.given.notes(scales.standardizer))
+    return fitted.noted(scales.notes)
 
 
 def learn_table(
@@ -618,7 +618,7 @@ def fit_classes(
     Z = running.standardise(X)
     check_size(Z)
     fitted = learn_table(learner, running.sticks, Z, labels, options, 0.0)
-    return fitted.noted(learner.given.notes(scales.standardizer))
+    return fitted.noted(scales.notes)
 
 
 # Compiling the loops of numbers and of classes, before the user waits for them unawares.

@@ -31,9 +31,9 @@ from mercer.estimation.standardize import (
     METHODS,
     Standardizer,
     TargetScale,
+    fit_scales,
     fit_standardizer,
     identity,
-    notes_of_scales,
     scale_target,
 )
 from mercer.random import stream
@@ -62,6 +62,7 @@ class Scales:
 
     standardizer: Standardizer
     target: TargetScale
+    notes: tuple[str, ...] = ()  # what targets said of the inputs' scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class GivenScales:
     input_scale: NDArray[np.float64] | None  # (d,) or (), standard deviations of the inputs
     target: TargetScale | None
     is_robust: bool = False  # learn the target's scale within ten interquartile ranges
-    is_asked: bool = True  # may targets give all inputs one scale: no length scale is given
+    fewest: int | None = None  # inputs that targets may give one scale; None for none
 
     @property
     def is_complete(self) -> bool:
@@ -89,8 +90,10 @@ class GivenScales:
 
     def of_table(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:
         """Learn what is not given from all rows (n, d) of a table."""
-        standardizer = self._given(X.shape[1]) or self._learned(X, y, names)
-        return Scales(standardizer, self.target or scale_target(self._regular(y)))
+        standardizer, said = self._given(X.shape[1]), tuple[str, ...]()
+        if standardizer is None:
+            standardizer, said = self._learned(X, y, names)
+        return Scales(standardizer, self.target or scale_target(self._regular(y)), said)
 
     def of_first_rows(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:
         """Learn from the first rows of a stream: a column that was constant so far may change."""
@@ -99,21 +102,20 @@ class GivenScales:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MercerWarning)
             if standardizer is None:
-                learned = self._learned(X, y, names) if len(X) else identity(d)
-                other = learned.scale.max() if self.notes(learned) else 1.0
+                learned, said = self._learned(X, y, names) if len(X) else (identity(d), ())
+                other = learned.scale.max() if said else 1.0
                 scale = np.where(learned.scale == 0.0, other, learned.scale)
                 standardizer = replace(learned, scale=scale)
             if target is None:
                 target = scale_target(self._regular(y)) if len(y) else TargetScale(0.0, 1.0)
         return Scales(standardizer, target)
 
-    def notes(self, found: Standardizer) -> tuple[str, ...]:
-        """Say where targets have given all inputs one scale."""
-        is_asked = self.is_asked and self.input_scale is None
-        return notes_of_scales(self.method, found) if is_asked else ()
-
-    def _learned(self, X: Array, y: Array, names: tuple[str, ...]) -> Standardizer:
-        return fit_standardizer(X, self.method, names, y if self.is_asked else None)
+    def _learned(
+        self, X: Array, y: Array, names: tuple[str, ...]
+    ) -> tuple[Standardizer, tuple[str, ...]]:
+        if self.fewest is None:
+            return fit_standardizer(X, self.method, names), ()
+        return fit_scales(X, self.method, names, y, self.fewest)
 
     def _regular(self, y: Array) -> Array:
         """Leave out targets beyond ten interquartile ranges from the median, if some differ."""

@@ -143,18 +143,12 @@ class Standardizer:
         return Z
 
 
-def fit_standardizer(
-    X: Array, method: object, names: tuple[str, ...], targets: Array | None = None
-) -> Standardizer:
+def fit_standardizer(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
     """Learn a standardisation, one of `METHODS`, of finite inputs (n, d).
 
-    Given ``targets``, numbers (n,) or (n, q), "auto" asks them whether all columns have one scale.
     A `MercerWarning` names the columns that are constant.
     """
-    found = fit_in_parts([X], method, names)
-    if method != "auto" or targets is None:
-        return found
-    return with_scales_by_evidence(found, X, targets)
+    return fit_in_parts([X], method, names)
 
 
 def fit_in_parts(parts: Iterable[Array], method: object, names: tuple[str, ...]) -> Standardizer:
@@ -194,12 +188,14 @@ def _learned(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
 # One scale for all columns, or one for each.
 #
 # Columns of one unit (pixels, wavelengths, sensors) say with their spread how much they matter: of
-# those that hardly move standardisation makes as much as of all others. Where a table has many, so
-# that their weights cannot be learned, the targets decide: by the evidence of Gaussian process
-# regression with one length scale (classes as 0 and 1), the highest over a few lengths and noises,
-# the function's variance at its maximum. It must be higher by `_WORTH` nats a row.
+# those that hardly move standardisation makes as much as of all others. Where a model has no
+# weights of the inputs, or a table so many that they cannot be learned, targets decide: by the
+# evidence of Gaussian process regression with one length scale (classes as 0 and 1), the highest
+# over a few lengths and noises, the function's variance at its maximum. It must be higher by
+# `_WORTH` nats a row.
 
-_MANY_COLUMNS, _APART = 16, 2.0  # of fewer columns, or more alike ones, nothing is asked
+MANY_COLUMNS, SEVERAL_COLUMNS = 16, 2  # at least, of models with weights and of those without
+_APART = 2.0  # of scales that are more alike nothing is asked
 _FEWEST_ROWS, _MOST_ROWS, _WORTH = 20, 400, 0.05
 _LENGTHS, _NOISES = (0.5, 1.0, 2.0, 4.0, 8.0), (1e-3, 1e-2, 1e-1, 1.0)
 _TAME = 3.0  # standard deviations that targets are cut at
@@ -216,32 +212,40 @@ def rows_that_decide(n_rows: int) -> NDArray[np.int64]:
     return np.unique((shares * n_rows).astype(np.int64))
 
 
-def with_scales_by_evidence(found: Standardizer, X: Array, targets: Array) -> Standardizer:
-    """Give all columns one scale if targets (n,) or (n, q) of rows X (n, d) say so."""
+def fit_scales(
+    X: Array, method: object, names: tuple[str, ...], targets: Array, fewest: int = MANY_COLUMNS
+) -> tuple[Standardizer, tuple[str, ...]]:
+    """Learn a standardisation, "auto" given targets, numbers (n,) or (n, q), with a note on these.
+
+    Of fewer columns than ``fewest`` they are not asked.
+    """
+    found = fit_standardizer(X, method, names)
+    return with_scales_by_evidence(found, X, targets, fewest) if method == "auto" else (found, ())
+
+
+def with_scales_by_evidence(
+    found: Standardizer, X: Array, targets: Array, fewest: int = MANY_COLUMNS
+) -> tuple[Standardizer, tuple[str, ...]]:
+    """Give all columns one scale, with a note, if targets (n,) or (n, q) of X (n, d) say so."""
     rows = rows_that_decide(len(X))
     X = np.asarray(X[rows], dtype=np.float64)
     T = (targets if targets.ndim > 1 else targets[:, np.newaxis])[rows].astype(np.float64)
     plain = fit_quietly(X, "std")
     scales, T = plain.scale[plain.scale > 0.0], T[:, np.ptp(T, axis=0) > 0.0]
-    is_asked = len(scales) >= _MANY_COLUMNS and scales.max() > _APART * scales.min()
+    is_asked = len(scales) >= fewest and scales.max() > _APART * scales.min()
     if not is_asked or len(X) < _FEWEST_ROWS or T.shape[1] == 0:
-        return found
+        return found, ()
     T = T - T.mean(axis=0)
     T = np.clip(T / _std(T), -_TAME, _TAME)
     one, each = (_evidence(by.transform(X), T) for by in (plain.with_one_scale(), plain))
     if one - each <= _WORTH * len(X):
-        return found
+        return found, ()
     is_clipped = found.is_clipped
     centre = np.where(is_clipped, plain.centre, found.centre)
     scale = np.where(is_clipped, plain.scale, found.scale)
     kind = np.full_like(found.kind, _PLAIN)
-    return replace(found, kind=kind, centre=centre, scale=scale).with_one_scale()
-
-
-def notes_of_scales(method: object, found: Standardizer) -> tuple[str, ...]:
-    """Say so where "auto" gave all columns one scale."""
-    is_asked = method == "auto" and np.count_nonzero(found.scale) >= _MANY_COLUMNS
-    return (ONE_SCALE,) if is_asked and found.has_one_scale else ()
+    plain = replace(found, kind=kind, centre=centre, scale=scale)
+    return plain.with_one_scale(), (ONE_SCALE,)
 
 
 def indicators(codes: NDArray[Any]) -> Array:

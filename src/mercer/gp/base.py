@@ -338,9 +338,9 @@ class GPEstimator(KernelEstimator):
         "robust": median and interquartile range, clipped at 10; "common": means, and one scale for
         all columns, the root mean of their variances; the warps "yeo-johnson" and "arcsinh"; False.
         "auto": "std", "robust" for columns whose standard deviation is over ten times the
-        interquartile range, or "common", where there are 16 columns or more, scales that differ by
-        a factor of 2, and targets whose evidence is .05 nats a row higher so: pixels, wavelengths,
-        sensors; ``notes_`` says so. Constant columns become 0.
+        interquartile range, or "common", of 16 columns or more (2, where a model has no weights of
+        the inputs) whose scales differ by a factor of 2, if the targets' evidence is .05 nats a row
+        higher so: pixels, wavelengths, sensors; ``notes_`` says so. Constant columns become 0.
     n_draws : int, default=500
         Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
         where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations
@@ -560,8 +560,10 @@ class GPEstimator(KernelEstimator):
         self.prior_weight_interval_: tuple[float, float] | None = None
         if self.standardize is not False and self.standardizer_.has_one_scale:
             spread = X.std(axis=0)  # a weight is that of a standard deviation of its own input
-            self.relevance_ = relevance * np.maximum(spread, spread[spread > 0.0].min()) ** 2
-            return
+            spread = np.maximum(spread, spread[spread > 0.0].min())
+            if np.ptp(spread) > 1e-6:
+                self.relevance_ = relevance * spread**2
+                return
         ends = self._settings("rbf").prior_of(d, is_several=is_several).interval(0.9)
         kernel = kernel_named("rbf")
         lower, upper = (named_parameters(kernel, d, end)["log_weight"][0] for end in ends)

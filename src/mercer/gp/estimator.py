@@ -18,7 +18,7 @@ from mercer.errors import UsageError
 from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.run import check_choice, fitting, run_options
-from mercer.estimation.standardize import fit_standardizer, indicators, notes_of_scales
+from mercer.estimation.standardize import fit_scales, indicators
 from mercer.gp.averaging import (
     AT_A_GLANCE,
     MOST_FEW,
@@ -462,7 +462,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         self.feature_labels_ = self._labels()
         times = np.ones(len(X), np.int64) if weights is None else copies(weights)
         seen, classes = np.repeat(X, times, axis=0), indicators(np.repeat(index, times))
-        self.standardizer_ = fit_standardizer(seen, self.standardize, self.feature_labels_, classes)
+        self.standardizer_, said = fit_scales(seen, self.standardize, self.feature_labels_, classes)
         codes, counts = index.astype(np.float64), np.ones(len(X)) if weights is None else weights
         given = ClassRows(self.standardizer_.transform(X), codes, counts)
         n_classes = len(self.classes_)
@@ -474,7 +474,6 @@ class GPClassifier(LabelPredictions, GPEstimator):
         given = given.at(rows)
         task = self._task(*given.distinct(n_classes), self._bound_kernel())
         is_said = task.is_shared and not (self._is_auto or self.shared_kernel is True)
-        said = notes_of_scales(self.standardize, self.standardizer_)
         notes = (*said, *notes, _IN_COMMON) if is_said else (*said, *notes)
         task.compile(options)
 

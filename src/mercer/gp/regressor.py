@@ -20,12 +20,7 @@ from mercer.estimation.base import by_partition
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_positive, fitting, run_options
-from mercer.estimation.standardize import (
-    TargetScale,
-    fit_standardizer,
-    notes_of_scales,
-    scale_target,
-)
+from mercer.estimation.standardize import TargetScale, fit_scales, scale_target
 from mercer.gp.averaging import (
     AT_A_GLANCE,
     AveragedGP,
@@ -425,7 +420,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             is_log=self._is_log,
         )
         ys = target.transform(y)
-        self.standardizer_ = fit_standardizer(
+        self.standardizer_, said = fit_scales(
             np.repeat(X, counts, axis=0),
             self.standardize,
             self.feature_labels_,
@@ -462,7 +457,6 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         if evidence is not None:  # of targets in the user's units
             evidence = (evidence[0] - _log_units(ys, noise, target), evidence[1])
         self._set_fitted(Xs, ys, noise, target, intercept, averaged.fits, evidence, induced)
-        said = notes_of_scales(self.standardize, self.standardizer_)
         self.notes_ = (*said, *notes, *averaged.notes, *self._said_of_copies())
         if laws is not None:
             laws = self._laws_of_all(laws, rows, X_all, y_all)

@@ -20,7 +20,6 @@ from mercer.estimation.standardize import (
     Standardizer,
     fit_quietly,
     fit_standardizer,
-    notes_of_scales,
     with_scales_by_evidence,
 )
 from mercer.features.products import fill_features
@@ -640,12 +639,12 @@ def choose_standardizer(
     first = fit_standardizer(X, method, names)
     if method != "auto":
         return first, ()
-    one = with_scales_by_evidence(first, X, y if numbers is None else numbers)
+    one, said = with_scales_by_evidence(first, X, y if numbers is None else numbers)
     which = first.is_skewed(X) | first.is_clipped
     if not which.any() or len(X) < _FEWEST_ROWS:
-        return one, notes_of_scales(method, one)
+        return one, said
     candidates = _candidates(X, first, fit_quietly(X, "std"), which)
-    if one is not first:
+    if said:
         candidates["given one scale with all others"] = one
     chosen = some_positions(stream(entropy, "rows", 1), len(X), most_rows)
     evidence: dict[str, float] = {}

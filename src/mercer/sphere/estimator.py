@@ -23,11 +23,11 @@ from mercer.estimation.model_file import ModelParts
 from mercer.estimation.run import check_choice, check_common, check_count, fitting, run_options
 from mercer.estimation.standardize import (
     METHODS,
+    SEVERAL_COLUMNS,
     Standardizer,
     fit_in_parts,
     identity,
     indicators,
-    notes_of_scales,
     rows_that_decide,
     with_scales_by_evidence,
 )
@@ -562,12 +562,10 @@ class KernelGibbsClassifier(SampleClassifier):
         self.feature_labels_ = self._labels()
         are_many = isinstance(inputs, RowSource) and len(labels) > LARGEST_WHOLE
         with _scratch() if are_many else nullcontext() as folder:
-            Xs = self._standardize(inputs, labels, space, folder)
+            Xs, said = self._standardize(inputs, labels, space, folder)
             options = run_options(self, _digest(Xs, labels), started)
             problem, notes = self._problem(Xs, labels, noise, space, options.entropy)
-            if self._has_scales_by_evidence:
-                notes = (*notes_of_scales(self.standardize, self.standardizer_), *notes)
-            self._set_fitted(fit_sphere(problem, options), labels, notes)
+            self._set_fitted(fit_sphere(problem, options), labels, (*said, *notes))
         self._warn_of_convergence()
         return self
 
@@ -619,8 +617,12 @@ class KernelGibbsClassifier(SampleClassifier):
         labels: NDArray[np.int64],
         space: SpaceArguments,
         folder: Path | None,
-    ) -> Array | StoredInputs:
-        """Learn the standardisation, and apply it; of many rows on a disk as they are read."""
+    ) -> tuple[Array | StoredInputs, tuple[str, ...]]:
+        """Learn the standardisation, apply it, of many rows on a disk as they are read, with notes.
+
+        There are no weights of the inputs: several columns may have one scale.
+        """
+        said: tuple[str, ...] = ()
         if isinstance(X, RowSource) and folder is None:
             X = X.take(np.arange(X.n_rows))[:, :-1].copy()
         method = False if self.standardize == "auto" and space.is_callable else self.standardize
@@ -636,15 +638,16 @@ class KernelGibbsClassifier(SampleClassifier):
             if self._has_scales_by_evidence:
                 rows = rows_that_decide(len(labels))
                 some = X.take(rows)[:, :-1] if isinstance(X, RowSource) else X[rows]
-                self.standardizer_ = with_scales_by_evidence(
-                    self.standardizer_, some, indicators(labels)[rows]
+                classes = indicators(labels)[rows]
+                self.standardizer_, said = with_scales_by_evidence(
+                    self.standardizer_, some, classes, SEVERAL_COLUMNS
                 )
         if isinstance(X, RowSource):
             assert folder is not None
-            return StoredInputs(X, self.standardizer_, folder)
+            return StoredInputs(X, self.standardizer_, folder), said
         is_unchanged = method is False and bool(self.standardizer_.scale.all())
         is_kept = space.is_precomputed or (len(X) > LARGEST_WHOLE and is_unchanged)
-        return X if is_kept else _transformed(self.standardizer_, X)
+        return (X if is_kept else _transformed(self.standardizer_, X)), said
 
     def _problem(
         self,
