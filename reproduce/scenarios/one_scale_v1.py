@@ -1,11 +1,11 @@
 """One scale for all columns by evidence (``standardize="auto"``) beside one for each ("std").
 
-*Data*: tables of sixteen columns or more, of which all models ask. "digits": 64 pixels, as ten classes, as odd and even, 3
-beside 8, and as numbers; "toms": 96 heavy-tailed counts; "spectra": 60 wavelengths of four peaks
-whose heights vary, simulated, a number, and whether it is above 0. Where columns have units of
-their own nothing should change: "breast_cancer", "diabetic", "naval". Of fewer columns, of which
-models without weights of the inputs ask, classifiers of `sphere` and `basis`: "iris", "shuttle",
-"fgl", "wine", "pima". 2000 other rows at most are predicted. Two splits.
+*Data*: tables of sixteen columns or more, of which all models ask. "digits": 64 pixels, as ten
+classes, as odd and even, 3 beside 8, and as numbers; "toms": 96 heavy-tailed counts; "spectra": 60
+wavelengths of four peaks whose heights vary, simulated, a number, and whether it is above 0. Where
+columns have units of their own nothing should change: "breast_cancer", "diabetic", "naval". Of
+fewer columns, of which models without weights of the inputs ask, classifiers of `sphere` and
+`basis`: "iris", "shuttle", "fgl", "wine", "pima". 2000 other rows at most are predicted. Two splits.
 
 *Models*: all by default, but Gaussian processes at the maximum.
 
