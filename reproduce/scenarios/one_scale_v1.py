@@ -5,7 +5,8 @@ classes, as odd and even, 3 beside 8, and as numbers; "toms": 96 heavy-tailed co
 wavelengths of four peaks whose heights vary, simulated, a number, and whether it is above 0. Where
 columns have units of their own nothing should change: "breast_cancer", "diabetic", "naval". Of
 fewer columns, of which models without weights of the inputs ask, classifiers of `sphere` and
-`basis`: "iris", "shuttle", "fgl", "wine", "pima". 2000 other rows at most are predicted. Two splits.
+`basis`: "iris", "shuttle", "fgl", "wine", "pima". 2000 other rows at most are predicted, and two
+splits made.
 
 *Models*: all by default, but Gaussian processes at the maximum.
 
