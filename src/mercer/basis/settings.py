@@ -32,7 +32,6 @@ from mercer.estimation.standardize import (
     Standardizer,
     TargetScale,
     fit_scales,
-    fit_standardizer,
     identity,
     scale_target,
 )
@@ -113,8 +112,6 @@ class GivenScales:
     def _learned(
         self, X: Array, y: Array, names: tuple[str, ...]
     ) -> tuple[Standardizer, tuple[str, ...]]:
-        if self.fewest is None:
-            return fit_standardizer(X, self.method, names), ()
         return fit_scales(X, self.method, names, y, self.fewest)
 
     def _regular(self, y: Array) -> Array:

@@ -213,14 +213,16 @@ def rows_that_decide(n_rows: int) -> NDArray[np.int64]:
 
 
 def fit_scales(
-    X: Array, method: object, names: tuple[str, ...], targets: Array, fewest: int = MANY_COLUMNS
+    X: Array, method: object, names: tuple[str, ...], targets: Array, fewest: int | None
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Learn a standardisation, "auto" given targets, numbers (n,) or (n, q), with a note on these.
 
-    Of fewer columns than ``fewest`` they are not asked.
+    Of fewer columns than ``fewest`` they are not asked, nor of any if that is None.
     """
     found = fit_standardizer(X, method, names)
-    return with_scales_by_evidence(found, X, targets, fewest) if method == "auto" else (found, ())
+    if method != "auto" or fewest is None:
+        return found, ()
+    return with_scales_by_evidence(found, X, targets, fewest)
 
 
 def with_scales_by_evidence(

@@ -24,7 +24,7 @@ from mercer.estimation.model_file import (
     restore_common,
 )
 from mercer.estimation.run import check_choice, check_common, check_count, check_positive
-from mercer.estimation.standardize import METHODS, TargetScale
+from mercer.estimation.standardize import MANY_COLUMNS, METHODS, TargetScale
 from mercer.gp.averaging import (
     AUTO,
     AveragedGP,
@@ -340,7 +340,8 @@ class GPEstimator(KernelEstimator):
         "auto": "std", "robust" for columns whose standard deviation is over ten times the
         interquartile range, or "common", of 16 columns or more (2, where a model has no weights of
         the inputs) whose scales differ by a factor of 2, if the targets' evidence is .05 nats a row
-        higher so: pixels, wavelengths, sensors; ``notes_`` says so. Constant columns become 0.
+        higher so: pixels, wavelengths, sensors; ``notes_`` says so. Not where ``prior`` is given in
+        numbers. Constant columns become 0.
     n_draws : int, default=500
         Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
         where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations
@@ -507,6 +508,11 @@ class GPEstimator(KernelEstimator):
             bound = self._bound_kernel()
             said = bound if "[" in bound else ""
         return (np.frombuffer(said.encode(), dtype=np.uint8),) if said else ()
+
+    @property
+    def _fewest_columns(self) -> int | None:
+        """Inputs that targets may give one scale: a given prior is of standard deviations."""
+        return MANY_COLUMNS if isinstance(self.prior, str) else None
 
     def _settings(self, kernel: str) -> GPSettings:
         prior = plain_prior(self.prior)

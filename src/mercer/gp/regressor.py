@@ -425,6 +425,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             self.standardize,
             self.feature_labels_,
             np.repeat(ys, counts),
+            self._fewest_columns,
         )
         Xs = self.standardizer_.transform(X)
         limit = self._limit_of_rows(cost=self._cost_of_rows())

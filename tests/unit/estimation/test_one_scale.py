@@ -20,6 +20,7 @@ from mercer import (
     load,
 )
 from mercer.estimation.standardize import (
+    MANY_COLUMNS,
     ONE_SCALE,
     SEVERAL_COLUMNS,
     fit_scales,
@@ -52,13 +53,13 @@ def test_common_divides_all_columns_by_the_root_mean_variance() -> None:
 
 def test_columns_that_say_all_by_their_spread_have_one_scale() -> None:
     X, y = table()
-    found, said = fit_scales(X, "auto", NAMES, y)
+    found, said = fit_scales(X, "auto", NAMES, y, MANY_COLUMNS)
     np.testing.assert_array_equal(found.scale, fit_standardizer(X, "common", NAMES).scale)
     assert said == (ONE_SCALE,)
     classes = np.digitize(y, np.quantile(y, [0.4, 0.7]))
-    labels, _ = fit_scales(X, "auto", NAMES, indicators(classes))
+    labels, _ = fit_scales(X, "auto", NAMES, indicators(classes), MANY_COLUMNS)
     np.testing.assert_array_equal(labels.scale, found.scale)
-    outputs, _ = fit_scales(X, "auto", NAMES, np.column_stack([y, np.ones(len(y))]))
+    outputs, _ = fit_scales(X, "auto", NAMES, np.column_stack([y, np.ones(len(y))]), MANY_COLUMNS)
     np.testing.assert_array_equal(outputs.scale, found.scale)
 
 
@@ -93,7 +94,7 @@ def _constant_targets(X, y):
 def test_else_each_column_has_its_own(change) -> None:
     X, y = change(*table())
     names = NAMES[: X.shape[1]]
-    found, said = fit_scales(X, "auto", names, y)
+    found, said = fit_scales(X, "auto", names, y, MANY_COLUMNS)
     np.testing.assert_array_equal(found.scale, fit_standardizer(X, "std", names).scale)
     assert said == ()
 
@@ -102,20 +103,23 @@ def test_of_models_without_weights_of_the_inputs_few_columns_are_asked() -> None
     X, y = table()
     X, names = X[:, 2:5], NAMES[2:5]
     y = np.sin(X[:, 0] / 8.0)
-    assert fit_scales(X, "auto", names, y)[1] == ()
+    assert fit_scales(X, "auto", names, y, MANY_COLUMNS)[1] == ()
     assert fit_scales(X, "auto", names, y, SEVERAL_COLUMNS)[1] == (ONE_SCALE,)
     assert fit_scales(X[:, :1], "auto", names[:1], y, SEVERAL_COLUMNS)[1] == ()
 
 
 def test_targets_of_one_class_so_far_decide_nothing() -> None:
     X, _ = table()
-    found, _ = fit_scales(X, "auto", NAMES, indicators(np.zeros(len(X))))
+    found, _ = fit_scales(X, "auto", NAMES, indicators(np.zeros(len(X))), MANY_COLUMNS)
     np.testing.assert_allclose(found.scale, X.std(axis=0))
 
 
 def test_other_methods_and_tables_without_targets_are_not_asked() -> None:
     X, y = table()
-    for found in (fit_scales(X, "std", NAMES, y)[0], fit_standardizer(X, "auto", NAMES)):
+    for found in (
+        fit_scales(X, "std", NAMES, y, MANY_COLUMNS)[0],
+        fit_standardizer(X, "auto", NAMES),
+    ):
         np.testing.assert_allclose(found.scale, X.std(axis=0))
 
 
@@ -123,7 +127,7 @@ def test_a_column_that_was_to_be_clipped_counts_with_its_standard_deviation() ->
     X, y = table()
     X[0, 9] = 1000.0
     assert fit_standardizer(X, "auto", NAMES).is_clipped[9]
-    found, _ = fit_scales(X, "auto", NAMES, y)
+    found, _ = fit_scales(X, "auto", NAMES, y, MANY_COLUMNS)
     np.testing.assert_array_equal(found.scale, fit_standardizer(X, "common", NAMES).scale)
     assert not found.is_clipped.any()
 
@@ -196,10 +200,17 @@ def test_pixels_have_one_scale_in_every_model(kind, arguments) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
-@pytest.mark.parametrize("kind", [KernelGibbsClassifier, SequentialKernelClassifier])
-def test_a_length_scale_that_is_given_is_in_standard_deviations(kind) -> None:
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (KernelGibbsClassifier, {"lengthscale": 8.0}),
+        (SequentialKernelClassifier, {"lengthscale": 8.0}),
+        (GPClassifier, {"prior": {"weight": (-4.0, 1.0)}, "kernel": "rbf", "inference": "map"}),
+    ],
+)
+def test_a_length_scale_that_is_given_is_in_standard_deviations(kind, given) -> None:
     X, y = digits(kind)
-    model = kind(random_state=0, progress=False, lengthscale=8.0).fit(X, y)
+    model = kind(random_state=0, progress=False, **given).fit(X, y)
     np.testing.assert_allclose(model.standardizer_.scale, X.std(axis=0))
     assert not any("one scale" in note for note in model.notes_)
 
