@@ -31,7 +31,6 @@ from reproduce.cells import measured
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 N_SEEDS, N_NEW = 2, 2000
 #: Name of a table, rows to learn from, whether targets are classes.
 DATA = (
