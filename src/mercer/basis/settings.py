@@ -29,6 +29,7 @@ from mercer.errors import MercerWarning, UsageError
 from mercer.estimation.run import check_choice, check_common, check_count, check_positive
 from mercer.estimation.standardize import (
     METHODS,
+    ONE_SCALE,
     Standardizer,
     TargetScale,
     fit_scales,
@@ -102,7 +103,7 @@ class GivenScales:
             warnings.simplefilter("ignore", MercerWarning)
             if standardizer is None:
                 learned, said = self._learned(X, y, names) if len(X) else (identity(d), ())
-                other = learned.scale.max() if said else 1.0
+                other = learned.scale.max() if said == (ONE_SCALE,) else 1.0
                 scale = np.where(learned.scale == 0.0, other, learned.scale)
                 standardizer = replace(learned, scale=scale)
             if target is None:

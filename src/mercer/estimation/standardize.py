@@ -202,6 +202,7 @@ _TAME = 3.0  # standard deviations that targets are cut at
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 ONE_SCALE = "all columns have one scale, by evidence: their spreads tell how much they matter"
+NOT_CLIPPED = "columns with values far out are not clipped, by evidence: these tell something, too"
 
 
 def rows_that_decide(n_rows: int) -> NDArray[np.int64]:
@@ -228,26 +229,33 @@ def fit_scales(
 def with_scales_by_evidence(
     found: Standardizer, X: Array, targets: Array, fewest: int = MANY_COLUMNS
 ) -> tuple[Standardizer, tuple[str, ...]]:
-    """Give all columns one scale, with a note, if targets (n,) or (n, q) of X (n, d) say so."""
+    """Give all columns one scale, or clip none, if targets (n,) or (n, q) of X (n, d) say so.
+
+    A note says which.
+    """
     rows = rows_that_decide(len(X))
     X = np.asarray(X[rows], dtype=np.float64)
     T = (targets if targets.ndim > 1 else targets[:, np.newaxis])[rows].astype(np.float64)
     plain = fit_quietly(X, "std")
     scales, T = plain.scale[plain.scale > 0.0], T[:, np.ptp(T, axis=0) > 0.0]
-    is_asked = len(scales) >= fewest and scales.max() > _APART * scales.min()
+    is_clipped = found.is_clipped
+    are_apart = len(scales) >= fewest and scales.max() > _APART * scales.min()
+    is_asked = are_apart or bool(is_clipped.any())
     if not is_asked or len(X) < _FEWEST_ROWS or T.shape[1] == 0:
         return found, ()
     T = T - T.mean(axis=0)
     T = np.clip(T / _std(T), -_TAME, _TAME)
-    one, each = (_evidence(by.transform(X), T) for by in (plain.with_one_scale(), plain))
-    if one - each <= _WORTH * len(X):
-        return found, ()
-    is_clipped = found.is_clipped
     centre = np.where(is_clipped, plain.centre, found.centre)
     scale = np.where(is_clipped, plain.scale, found.scale)
     kind = np.full_like(found.kind, _PLAIN)
     plain = replace(found, kind=kind, centre=centre, scale=scale)
-    return plain.with_one_scale(), (ONE_SCALE,)
+    others = {ONE_SCALE: plain.with_one_scale()} if are_apart else {}
+    others |= {NOT_CLIPPED: plain} if is_clipped.any() else {}
+    evidence = {how: _evidence(each.transform(X), T) for how, each in others.items()}
+    best = max(evidence, key=lambda how: evidence[how])
+    if evidence[best] - _evidence(found.transform(X), T) <= _WORTH * len(X):
+        return found, ()
+    return others[best], (best,)
 
 
 def indicators(codes: NDArray[Any]) -> Array:

@@ -337,11 +337,11 @@ class GPEstimator(KernelEstimator):
         Of inputs, learned on the training rows. "std": mean and standard deviation per column;
         "robust": median and interquartile range, clipped at 10; "common": means, and one scale for
         all columns, the root mean of their variances; the warps "yeo-johnson" and "arcsinh"; False.
-        "auto": "std", "robust" for columns whose standard deviation is over ten times the
-        interquartile range, or "common", of 16 columns or more (2, where a model has no weights of
-        the inputs) whose scales differ by a factor of 2, if the targets' evidence is .05 nats a row
-        higher so: pixels, wavelengths, sensors; ``notes_`` says so. Not where ``prior`` is given in
-        numbers. Constant columns become 0.
+        "auto": "std", and "robust" for columns whose standard deviation is over ten times the
+        interquartile range. Where the evidence of the targets is .05 nats a row higher so, and
+        ``prior`` is not given in numbers: "std" for these, too; or "common", of 16 columns or more
+        (2, where a model has no weights of the inputs) whose scales differ by a factor of 2, such
+        as pixels and wavelengths; ``notes_`` says which. Constant columns become 0.
     n_draws : int, default=500
         Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
         where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations

@@ -17,6 +17,7 @@ from mercer.errors import NumericalError, UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import (
     METHODS,
+    ONE_SCALE,
     Standardizer,
     fit_quietly,
     fit_standardizer,
@@ -644,7 +645,7 @@ def choose_standardizer(
     if not which.any() or len(X) < _FEWEST_ROWS:
         return one, said
     candidates = _candidates(X, first, fit_quietly(X, "std"), which)
-    if said:
+    if said == (ONE_SCALE,):
         candidates["given one scale with all others"] = one
     chosen = some_positions(stream(entropy, "rows", 1), len(X), most_rows)
     evidence: dict[str, float] = {}

@@ -21,6 +21,7 @@ from mercer import (
 )
 from mercer.estimation.standardize import (
     MANY_COLUMNS,
+    NOT_CLIPPED,
     ONE_SCALE,
     SEVERAL_COLUMNS,
     fit_scales,
@@ -244,3 +245,23 @@ def test_relevance_is_that_of_a_standard_deviation_of_each_input(tmp_path) -> No
     again = load(tmp_path / "m.mercer")
     np.testing.assert_array_equal(again.relevance_, model.relevance_)
     assert again.prior_weight_interval_ is None
+
+
+def test_columns_whose_far_values_tell_something_are_not_clipped() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((200, 3))
+    X[:60, 1] *= 300.0
+    assert fit_standardizer(X, "auto", NAMES[:3]).is_clipped[1]
+    found, said = fit_scales(X, "auto", NAMES[:3], X[:, 1] / 300.0, MANY_COLUMNS)
+    assert said == (NOT_CLIPPED,)
+    np.testing.assert_array_equal(found.scale, fit_standardizer(X, "std", NAMES[:3]).scale)
+
+
+def test_artefacts_are_clipped() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((200, 3))
+    y = np.sin(2.0 * X[:, 1]) + X[:, 0]
+    X[:2, 1] = 1e6
+    found, said = fit_scales(X, "auto", NAMES[:3], y, MANY_COLUMNS)
+    assert said == ()
+    assert found.is_clipped[1]
