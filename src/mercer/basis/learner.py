@@ -416,7 +416,7 @@ def fit_learner(
     Z, z = running.standardise(X), scales.target.transform(y)
     fitted = learn_table(learner, running.ensemble, Z, z, options, math.log(scales.target.scale))
     if running.ensemble.filters[0].grid.is_cut:
-        fitted = replace(fitted, notes=(_CUT_SCALINGS, *fitted.notes))
+        fitted = fitted.noted((_CUT_SCALINGS,))
     return fitted.noted(scales.notes)
 
 

@@ -92,7 +92,7 @@ class GivenScales:
         """Learn what is not given from all rows (n, d) of a table."""
         standardizer, said = self._given(X.shape[1]), tuple[str, ...]()
         if standardizer is None:
-            standardizer, said = self._learned(X, y, names)
+            standardizer, said = fit_scales(X, self.method, names, y, self.fewest)
         return Scales(standardizer, self.target or scale_target(self._regular(y)), said)
 
     def of_first_rows(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:
@@ -102,18 +102,16 @@ class GivenScales:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MercerWarning)
             if standardizer is None:
-                learned, said = self._learned(X, y, names) if len(X) else (identity(d), ())
-                other = learned.scale.max() if said == (ONE_SCALE,) else 1.0
+                learned, said = identity(d), tuple[str, ...]()
+                if len(X):
+                    learned, said = fit_scales(X, self.method, names, y, self.fewest)
+                is_one = ONE_SCALE in said or (self.method == "common" and learned.scale.any())
+                other = learned.scale.max() if is_one else 1.0
                 scale = np.where(learned.scale == 0.0, other, learned.scale)
                 standardizer = replace(learned, scale=scale)
             if target is None:
                 target = scale_target(self._regular(y)) if len(y) else TargetScale(0.0, 1.0)
         return Scales(standardizer, target)
-
-    def _learned(
-        self, X: Array, y: Array, names: tuple[str, ...]
-    ) -> tuple[Standardizer, tuple[str, ...]]:
-        return fit_scales(X, self.method, names, y, self.fewest)
 
     def _regular(self, y: Array) -> Array:
         """Leave out targets beyond ten interquartile ranges from the median, if some differ."""

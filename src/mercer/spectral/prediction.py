@@ -525,12 +525,12 @@ class LearnedKernel:
     full_draws : int, default=4
         Draws whose coefficients are learned from all rows, where ``kernel_rows`` is exceeded.
     standardize : str or False, default="auto"
-        As for `GPRegressor`. "auto": mean and standard deviation; where columns
-        are skewed (absolute skewness above 1) or hold artefacts (a standard deviation over ten
-        times the interquartile range), these are left, clipped, or warped by Yeo-Johnson or the
-        inverse hyperbolic sine (its knee at one interquartile range, from 3000 rows on also at 0.3
-        or 0.1), whichever has the highest evidence on at most 2000 rows, of classes 6000. Constant
-        columns become 0.
+        As for `GPRegressor`. "auto": mean and standard deviation; where columns are skewed
+        (absolute skewness above 1) or hold artefacts (a standard deviation over ten times the
+        interquartile range), these are left, clipped, given one scale with all others, or warped by
+        Yeo-Johnson or the inverse hyperbolic sine (its knee at one interquartile range, from 3000
+        rows on also at 0.3 or 0.1), whichever has the highest evidence on at most 2000 rows, of
+        classes 6000. Constant columns become 0.
     device : str or None, default=None
         Where features, their products and the matrices of a sweep are computed in ``fit``: None,
         by NumPy on the processor; "cuda", "cuda:1", ..., by PyTorch, in double precision (extra

@@ -645,7 +645,7 @@ def choose_standardizer(
     if not which.any() or len(X) < _FEWEST_ROWS:
         return one, said
     candidates = _candidates(X, first, fit_quietly(X, "std"), which)
-    if said == (ONE_SCALE,):
+    if ONE_SCALE in said:
         candidates["given one scale with all others"] = one
     chosen = some_positions(stream(entropy, "rows", 1), len(X), most_rows)
     evidence: dict[str, float] = {}

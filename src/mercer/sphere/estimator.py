@@ -605,12 +605,6 @@ class KernelGibbsClassifier(SampleClassifier):
                 "without --engine), or learn from some of the rows"
             )
 
-    @property
-    def _has_scales_by_evidence(self) -> bool:
-        """Whether the inputs' scales may be chosen: a length scale that is given is in theirs."""
-        is_named = isinstance(self.kernel, str) and isinstance(self.lengthscale, str)
-        return self.standardize == "auto" and is_named and self.kernel != "precomputed"
-
     def _standardize(
         self,
         X: Array | RowSource,
@@ -635,12 +629,12 @@ class KernelGibbsClassifier(SampleClassifier):
             else:
                 parts = [X]
             self.standardizer_ = fit_in_parts(parts, method, self.feature_labels_)
-            if self._has_scales_by_evidence:
+            is_named = isinstance(self.kernel, str) and isinstance(self.lengthscale, str)
+            if method == "auto" and is_named:  # a length scale that is given is in their units
                 rows = rows_that_decide(len(labels))
                 some = X.take(rows)[:, :-1] if isinstance(X, RowSource) else X[rows]
-                classes = indicators(labels)[rows]
                 self.standardizer_, said = with_scales_by_evidence(
-                    self.standardizer_, some, classes, SEVERAL_COLUMNS
+                    self.standardizer_, some, indicators(labels[rows]), SEVERAL_COLUMNS
                 )
         if isinstance(X, RowSource):
             assert folder is not None

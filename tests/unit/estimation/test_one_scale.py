@@ -217,9 +217,10 @@ def test_a_length_scale_that_is_given_is_in_standard_deviations(kind, given) -> 
 
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
-def test_a_stream_gives_pixels_that_were_dark_so_far_the_same_scale() -> None:
+@pytest.mark.parametrize("method", ["auto", "common"])
+def test_a_stream_gives_pixels_that_were_dark_so_far_the_same_scale(method: str) -> None:
     X, y = digits(SequentialKernelClassifier)
-    model = SequentialKernelClassifier(random_state=0, progress=False, scale_rows=80)
+    model = SequentialKernelClassifier(**SOME, scale_rows=80, standardize=method)
     model.partial_fit(X, y, classes=np.arange(4))
     first = fit_standardizer(X[:80], "common", tuple(f"x{j}" for j in range(64)))
     assert (first.scale == 0.0).any()
