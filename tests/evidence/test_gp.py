@@ -263,6 +263,24 @@ def test_seconds_beside_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(lines_of("seconds-of-fits", metrics)) == 2 + 6
 
 
+@pytest.mark.parametrize(("table", "is_class"), [("angles, thirds", True), ("angles", False)])
+def test_all_rows_beside_those_that_teach(table: str, is_class: bool) -> None:
+    """A few rows that teach, alone and given all: in thirds no draw is averaged over."""
+    from reproduce.scenarios import gp_rows_v1 as scenario
+
+    own = {"kernel": "isotropic(rbf)", "inference": "map", "max_rows": 40}
+    rows = []
+    for method in (scenario.ALL, scenario.TEACH):
+        rows += scenario.cell(table, 300, 40, 60, is_class, method, **own)
+    assert [row["n_fitted"] for row in rows] == [300, 40]
+    assert rows[0]["log_score"] < rows[1]["log_score"]
+    metrics = scenario.summary(rows)
+    gap, error = metrics["beside"][table][scenario.TEACH]
+    assert gap == pytest.approx(rows[1]["log_score"] - rows[0]["log_score"], abs=2e-4)
+    assert error > 0.0
+    assert len(lines_of("gp-rows", metrics)) == 2 + 2
+
+
 def test_inducing_points_beside_a_subset(monkeypatch: pytest.MonkeyPatch) -> None:
     from reproduce.scenarios import gp_inducing_v1 as scenario
 

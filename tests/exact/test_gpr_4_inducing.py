@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 import mercer
 from mercer.errors import MercerWarning, ModelFileError
 from mercer.gp import gaussian as inducing
-from mercer.gp.base import choose_inducing
+from mercer.gp.averaging import choose_inducing
 from mercer.gp.regressor import GPRegressor
 from mercer.posterior.container import read_container, write_container
 from support.mangled import set_array

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from mercer.errors import NumericalError
+from mercer.errors import NumericalError, UsageError
 from mercer.estimation.model_file import require
 from mercer.gp.candidates import (
     MOST_WEIGHTS,
@@ -544,6 +544,43 @@ def check_draws(
     own = {name: shape for name, shape in shapes.items() if name in log_parameters}
     arrays = {f"draws/{name}": values for name, values in draws.variables.items()}
     check_arrays(arrays, draws_of(shapes) | draws_of(own, -LARGEST_LOG, LARGEST_LOG), {})
+
+
+# The rows that teach the hyperparameters, and those through which functions are given all.
+
+
+def stratified_rows(
+    y: NDArray[np.float64], limit: int, rng: np.random.Generator, *, is_classes: bool
+) -> NDArray[np.int64]:
+    """Choose ``limit`` of more rows at random, stratified by their targets or classes y (n,).
+
+    Each class keeps its share of the rows, to the next whole number, and one row at least; of
+    numbers one row is taken from each of ``limit`` strata between quantiles. Returns positions,
+    ascending. A `UsageError` where there are more classes than half of ``limit``.
+    """
+    order = rng.permutation(len(y))
+    if not is_classes:
+        order = order[np.argsort(y[order], kind="stable")]
+        strata = np.array_split(order, limit)
+        return np.sort(np.array([rng.choice(stratum) for stratum in strata]))
+    classes, code, counts = np.unique(y[order], return_inverse=True, return_counts=True)
+    if len(classes) > limit // 2:
+        raise UsageError(f"max_rows={limit} is too few for {len(classes)} classes: take twice")
+    share = limit * counts / len(y)
+    taken = np.maximum(np.floor(share), 1.0).astype(np.int64)
+    while taken.sum() < limit:
+        taken[np.argmax(share - taken)] += 1
+    while taken.sum() > limit:
+        taken[np.argmax(np.where(taken > 1, taken - share, -np.inf))] -= 1
+    return np.sort(np.concatenate([order[code == k][: taken[k]] for k in range(len(classes))]))
+
+
+def choose_inducing(
+    n: int, fitted: NDArray[np.int64], wanted: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Choose ``wanted`` of n rows, or all: the ``fitted`` first, then any others, at random."""
+    others = np.setdiff1d(np.arange(n), fitted)
+    return np.sort(np.concatenate([rng.permutation(fitted), rng.permutation(others)])[:wanted])
 
 
 # The few draws that predict.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from mercer.errors import UsageError
 from mercer.estimation.base import KernelEstimator, filled
@@ -32,8 +33,10 @@ from mercer.gp.averaging import (
     KernelFit,
     KernelTask,
     check_draws,
+    choose_inducing,
     few_rows,
     fit_kernels,
+    stratified_rows,
     words_of,
 )
 from mercer.gp.fitting import FittedGP, GPSettings
@@ -104,14 +107,13 @@ def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
             arrays[f"few/{i}/positions"], arrays[f"few/{i}/weights"] = each.few
     if model._evidence is not None:
         values["log_evidence"] = list(model._evidence)
-    if y.ndim == 2:  # rows that are alike, or that have weights
-        arrays["rows/counts"], y = y, y.argmax(axis=0).astype(np.float64)
+    arrays |= _rows_to_arrays(X, y)
     params = json_params(model.get_params(deep=False)) | {"prior": plain_prior(model.prior)}
     if model._sources != model.feature_labels_:
         values["sources_of_inputs"] = list(model._sources)
     if not model._is_auto:
         params |= {"kernel": model._name_of_argument()}
-        return ModelParts(params, values, arrays | {"X": X, "y": y})
+        return ModelParts(params, values, arrays)
     values["kernels"] = []
     for i, each in enumerate(model._fits):
         own, draws = draws_to_parts(each.fitted.draws)
@@ -119,7 +121,25 @@ def parts_of(model: Any, X: Array, y: Array) -> ModelParts:
         values["kernels"].append({**given, **own})
         if i > 0:
             arrays |= {f"kernels/{i}/{name}": array for name, array in draws.items()}
-    return ModelParts(params, values, arrays | {"X": X, "y": y})
+    return ModelParts(params, values, arrays)
+
+
+def _rows_to_arrays(X: Array, y: Array) -> dict[str, Array]:
+    if y.ndim == 1:
+        return {"X": X, "y": y}
+    # rows that are alike, or that have weights
+    return {"X": X, "y": y.argmax(axis=0).astype(np.float64), "rows/counts": y}
+
+
+def _restore_rows(arrays: Mapping[str, Array], d: int) -> tuple[Array, Array]:
+    check_arrays(arrays, _ROWS, {"d": d})
+    X, y = arrays["X"], arrays["y"]
+    require(len(X) > 0, "X")
+    if "rows/counts" in arrays:
+        check_arrays(arrays, _COUNTS, {"n": len(X)})
+        y = arrays["rows/counts"]
+        require(bool((y.sum(axis=0) > 0.0).all()), "rows/counts")
+    return X, y
 
 
 def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array, tuple[KernelFit, ...]]:
@@ -128,13 +148,7 @@ def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array, tuple[KernelF
     What is common, standardised rows, targets, the fit of each kernel.
     """
     common = restore_common(parts)
-    check_arrays(parts.arrays, _ROWS, {"d": len(common.feature_labels)})
-    X, y = parts.arrays["X"], parts.arrays["y"]
-    require(len(X) > 0, "X")
-    if "rows/counts" in parts.arrays:
-        check_arrays(parts.arrays, _COUNTS, {"n": len(X)})
-        y = parts.arrays["rows/counts"]
-        require(bool((y.sum(axis=0) > 0.0).all()), "rows/counts")
+    X, y = _restore_rows(parts.arrays, len(common.feature_labels))
     check_constant(common.standardizer, X)
     fitted = FittedGP(common.draws, common.diagnostics, common.notes)
     name, d = parts.params["kernel"], X.shape[1]
@@ -152,12 +166,7 @@ def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array, tuple[KernelF
     require(is_right, "weights of kernels")
     several = []
     for i, each in enumerate(kernels):
-        begin = f"kernels/{i}/"
-        own = {
-            name.removeprefix(begin): array
-            for name, array in parts.arrays.items()
-            if name.startswith(begin)
-        }
+        own = _below(f"kernels/{i}/", parts.arrays)
         draws = draws_from_parts(each, own) if i > 0 else common.draws
         fitted_one = replace(fitted, draws=draws)
         few = restore_few(parts, i, draws)
@@ -166,6 +175,34 @@ def restore_rows(parts: ModelParts) -> tuple[Common, Array, Array, tuple[KernelF
         words = words_of(each["kernel"], labels, sources)
         several.append(KernelFit(*given, fitted_one, few, words))
     return common, X, y, tuple(several)
+
+
+def _below(begin: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {k.removeprefix(begin): array for k, array in arrays.items() if k.startswith(begin)}
+
+
+# Of a classifier whose functions are given more rows than taught the hyperparameters: these rows,
+# and of the draws that predict the coefficients.
+
+_GIVEN = "given/"
+
+
+def put_given(parts: ModelParts, X: Array, y: Array, coefs: Sequence[Array]) -> None:
+    """Put into a file all rows, and of each kernel the coefficients (S, .., n) given these."""
+    coef = {f"{i}/dual_coef": each for i, each in enumerate(coefs)}
+    given = _rows_to_arrays(X, y) | coef
+    parts.arrays.update({_GIVEN + name: array for name, array in given.items()})
+
+
+def restore_given(
+    parts: ModelParts, fits: Sequence[KernelFit], d: int
+) -> tuple[Array, Array, list[Array]] | None:
+    """Return what `put_given` put into a file, None where it has not."""
+    arrays = _below(_GIVEN, parts.arrays)
+    if not arrays:
+        return None
+    X, y = _restore_rows(arrays, d)
+    return X, y, [arrays[f"{i}/dual_coef"] for i in range(len(fits))]
 
 
 def restore_sources(parts: ModelParts, d: int) -> tuple[str, ...]:
@@ -295,13 +332,11 @@ def _check_function(
 
 _INFERENCES = ("importance", "hmc", "nuts", "metropolis", "map")
 MOST_ROWS = 5000
-# "auto": so many rows by samplers, of two classes or numbers and up to so many parameters; of more,
-# as many as take about as long, a fit of C classes being so often C times one of two, but at least
-# so many of each class.
-_MOST_SAMPLED, _PARAMETERS, _COST_OF_CLASS, _LEAST_OF_CLASS = 2000, 20, 8.0 / 3.0, 10
-# "auto": of more rows so many teach the hyperparameters, inducing points the rest; and with
-# contaminated noise, whose chains take several factors a step.
-_LEARNING = 1000
+# "auto": so many rows teach samplers the hyperparameters, given which functions are those of more.
+# Of several classes or over so many parameters as many as take about as long as so many of two
+# classes, a fit of C being so often C times one of two, but at least so many of each class.
+_LEARNING, _LEARNING_OF_SEVERAL, _PARAMETERS = 1000, 1400, 20
+_COST_OF_CLASS, _LEAST_OF_CLASS = 8.0 / 3.0, 10
 _INDUCING = 2048  # "auto"
 
 
@@ -429,11 +464,11 @@ class GPEstimator(KernelEstimator):
             If `max_rows` is neither "auto" nor a number from 10 to 5000.
         """
         given: object = self.max_rows
-        if given == "auto" and self._is_contaminated:
-            return _LEARNING
         if given == "auto":
-            most = MOST_ROWS if self.inference == "map" else _MOST_SAMPLED
-            return min(max(int(most * cost ** (-1.0 / 3.0)), _LEAST_OF_CLASS * n_classes), most)
+            is_map = self.inference == "map" and not self._is_contaminated
+            most = MOST_ROWS if is_map else _LEARNING
+            alike = int((MOST_ROWS if is_map else _LEARNING_OF_SEVERAL) * cost ** (-1.0 / 3.0))
+            return min(max(alike, _LEAST_OF_CLASS * n_classes), most)
         if isinstance(given, str):
             raise UsageError(f'max_rows must be "auto" or a number; got {given!r}')
         limit = check_count("max_rows", given, 10)
@@ -449,30 +484,49 @@ class GPEstimator(KernelEstimator):
         n_parameters = d = len(self.feature_labels_)
         if not self._is_auto:
             n_parameters = kernel_named(self._bound_kernel()).n_parameters(d)
-        of_classes = _COST_OF_CLASS * n_classes if n_classes > 2 else 1.0
-        return of_classes * max(n_parameters / _PARAMETERS, 1.0)
+        return _cost_of_classes(n_classes) * max(n_parameters / _PARAMETERS, 1.0)
+
+    def _most_given(self, limit: int, n_classes: int) -> int:
+        """Return how many rows functions are given at most: a factorisation a draw."""
+        return max(int(MOST_ROWS * _cost_of_classes(n_classes) ** (-1.0 / 3.0)), limit)
+
+    @property
+    def _wanted_inducing(self) -> int:
+        """How many inducing points a regressor has at most; 0: none."""
+        if self.n_inducing is None or self._is_contaminated:
+            return 0
+        return _INDUCING if self.n_inducing == "auto" else int(self.n_inducing)
 
     def _chosen_rows(
-        self, y: NDArray[np.float64], limit: int, entropy: int, *, is_classes: bool
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, tuple[str, ...]]:
+        self, y: NDArray[np.float64], limit: int, more: int, entropy: int, *, is_classes: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """Choose the rows that are fitted, at random where there are more than ``limit``.
 
-        Returns these, ascending; the inducing points if there are any; what is to be said of it.
+        Returns these, ascending, and up to ``more`` rows that functions are given too, or through
+        which they are given all; None where these are no more.
         """
         n = len(y)
         if n <= limit:
-            return np.arange(n), None, ()
-        if self.n_inducing is not None and self.max_rows == "auto":
-            limit = min(limit, _LEARNING)
+            return np.arange(n), None
+        if more > 0 and self.max_rows == "auto" and not is_classes:
+            limit = min(limit, _LEARNING)  # of "map", too
         rows = stratified_rows(y, limit, stream(entropy, "rows", 1), is_classes=is_classes)
-        inducing = None
-        if self.n_inducing is not None:
-            is_auto = self.n_inducing == "auto"
-            wanted = max(_INDUCING, limit) if is_auto else int(self.n_inducing)
-            inducing = choose_inducing(n, rows, wanted, stream(entropy, "rows", 3))
-        with_errors = self._is_contaminated
-        note = _note_of_choice(n, limit, inducing, is_classes=is_classes, with_errors=with_errors)
-        return rows, inducing, (note,)
+        if self.n_inducing == "auto" and more > 0:
+            more = max(more, limit)
+        if more <= (limit if is_classes else 0):
+            return rows, None
+        return rows, choose_inducing(n, rows, more, stream(entropy, "rows", 3))
+
+    def _said_of_rows(
+        self, n: int, rows: NDArray[np.int64], given: NDArray[np.int64] | None
+    ) -> tuple[str, ...]:
+        """Say which of n rows were chosen, and which models take all."""
+        if len(rows) == n:
+            return ()
+        is_classes, with_errors = is_classifier(self), self._is_contaminated
+        return (
+            _note_of_choice(n, len(rows), given, is_classes=is_classes, with_errors=with_errors),
+        )
 
     @property
     def _plots(self) -> tuple[str, ...]:
@@ -619,56 +673,29 @@ def _in_proportion(parts: list[tuple[float, Array, Array | None]]) -> Array:
     return np.concatenate(taken)
 
 
-def stratified_rows(
-    y: NDArray[np.float64], limit: int, rng: np.random.Generator, *, is_classes: bool
-) -> NDArray[np.int64]:
-    """Choose ``limit`` of more rows at random, stratified by their targets or classes y (n,).
-
-    Each class keeps its share of the rows, to the next whole number, and one row at least; of
-    numbers one row is taken from each of ``limit`` strata between quantiles. Returns positions,
-    ascending. A `UsageError` where there are more classes than half of ``limit``.
-    """
-    order = rng.permutation(len(y))
-    if not is_classes:
-        order = order[np.argsort(y[order], kind="stable")]
-        strata = np.array_split(order, limit)
-        return np.sort(np.array([rng.choice(stratum) for stratum in strata]))
-    classes, code, counts = np.unique(y[order], return_inverse=True, return_counts=True)
-    if len(classes) > limit // 2:
-        raise UsageError(f"max_rows={limit} is too few for {len(classes)} classes: take twice")
-    share = limit * counts / len(y)
-    taken = np.maximum(np.floor(share), 1.0).astype(np.int64)
-    while taken.sum() < limit:
-        taken[np.argmax(share - taken)] += 1
-    while taken.sum() > limit:
-        taken[np.argmax(np.where(taken > 1, taken - share, -np.inf))] -= 1
-    return np.sort(np.concatenate([order[code == k][: taken[k]] for k in range(len(classes))]))
-
-
-def choose_inducing(
-    n: int, fitted: NDArray[np.int64], wanted: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Choose ``wanted`` of n rows, or all: the ``fitted`` first, then any others, at random."""
-    others = np.setdiff1d(np.arange(n), fitted)
-    return np.sort(np.concatenate([rng.permutation(fitted), rng.permutation(others)])[:wanted])
+def _cost_of_classes(n_classes: int) -> float:
+    """Return what a factorisation for so many classes costs, over one for two."""
+    return _COST_OF_CLASS * n_classes if n_classes > 2 else 1.0
 
 
 def _note_of_choice(
     n_rows: int,
     limit: int,
-    inducing: NDArray[np.int64] | None,
+    given: NDArray[np.int64] | None,
     *,
     is_classes: bool,
     with_errors: bool,
 ) -> str:
     """Say that rows were chosen, what takes more of them, and which models take all."""
     how = "class" if is_classes else "the target"
-    if inducing is not None:
-        return (
-            f"hyperparameters learned from {limit} of {n_rows} rows, a random choice stratified by "
-            f"{how}; given them the function is that of all rows, by {len(inducing)} inducing "
-            "points"
-        )
+    learned = (
+        f"hyperparameters learned from {limit} of {n_rows} rows, a random choice stratified by "
+        f"{how}; given them the function is that of "
+    )
+    if given is not None and not is_classes:
+        return f"{learned}all rows, by {len(given)} inducing points"
+    if given is not None and len(given) == n_rows:
+        return f"{learned}all rows"
     more = f"max_rows={min(n_rows, MOST_ROWS)} takes more; " if limit < MOST_ROWS else ""
     others = (
         "BaNKClassifier and SequentialKernelClassifier (spectral and basis on the command line) "
@@ -679,6 +706,8 @@ def _note_of_choice(
         else 'n_inducing="auto" lets all rows count; BaNKRegressor and SequentialKernelRegressor '
         "(spectral and basis on the command line) take all rows"
     )
+    if given is not None:
+        return f"{learned}{len(given)} of them; {others}"
     return (
         f"fitted to {limit} of {n_rows} rows, a random choice stratified by {how}; {more}{others}"
     )

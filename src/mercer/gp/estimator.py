@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from scipy.special import expit
 from scipy.special import softmax as softmax_of
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.errors import UsageError
+from mercer.errors import NumericalError, UsageError
 from mercer.estimation.base import LabelPredictions, by_partition, encode_classes
 from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.run import check_choice, fitting, run_options
@@ -37,8 +38,10 @@ from mercer.gp.base import (
     check_weights,
     copies,
     parts_of,
+    put_given,
     repeated_rows,
     restore_evidence,
+    restore_given,
     restore_rows,
     restore_sources,
 )
@@ -59,6 +62,7 @@ from mercer.gp.fitting import (
     kernel_labels,
     monitored_rows,
 )
+from mercer.gp.gaussian import MOST_PREDICTING
 from mercer.gp.hyperparameters import (
     SMALLEST_PROBA,
     HyperparameterTarget,
@@ -73,13 +77,14 @@ from mercer.gp.laplace import (
     LatentDraws,
     SoftmaxDraws,
     compile_loops,
+    mode_near,
 )
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns import distinct_rows
 from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import class_probabilities, targets_and_totals
-from mercer.numerics.cholesky import one_blas_thread
+from mercer.numerics.cholesky import Workspace, one_blas_thread
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
 from mercer.sampling.checkpoint import digest_arrays
@@ -87,6 +92,7 @@ from mercer.sampling.driver import RunOptions
 from mercer.sampling.hmc import HamiltonianAdaptation
 from mercer.sampling.importance import thinned
 from mercer.sampling.progress import tell
+from mercer.sampling.signals import is_late
 
 __all__ = ["GPClassifier"]
 
@@ -207,6 +213,11 @@ class ClassTask:
         is_right = np.abs(self._fitted(draws)) <= 1.01  # a probability, nearly
         require(bool(is_right.all()), "draws of dual_coef")
 
+    def check_given(self, draws: Draws) -> None:
+        """As `check`, of draws that have coefficients given these rows and no more."""
+        check_draws(draws, {**self.shapes(), "dual_coef": self.shape_of_coef()}, ())
+        require(bool((np.abs(self._fitted(draws)) <= 1.01).all()), "given/dual_coef")
+
     def _fitted(self, draws: Draws) -> Array:
         """Probabilities at the modes of all draws, (S, n) of the second of two classes."""
         Y, totals = targets_and_totals(self.y, 1 if self.is_binary else len(self.classes))
@@ -258,11 +269,15 @@ class ClassTask:
 
     def _at_mode(self, theta: Array, a: Array, Z: Array) -> Array:
         """Probabilities at rows Z (m, d) if the function were its mode: (m,) or (m, C)."""
+        f = self._mode_at(theta, a, Z)
+        return np.asarray(expit(f) if self.is_binary else class_probabilities(f).T)
+
+    def _mode_at(self, theta: Array, a: Array, Z: Array) -> Array:
+        """Latent values of the mode at rows Z (m, d), by a draw's coefficients: (m,) or (C, m)."""
         cross = [self.kernel.cross_gram(own, Z, self.X) for own in theta]
         if self.is_binary:
-            return np.asarray(expit(cross[0] @ a))
-        f = np.stack([cross[c % len(cross)] @ a[c] for c in range(len(a))])
-        return np.asarray(class_probabilities(f).T)
+            return np.asarray(cross[0] @ a)
+        return np.stack([cross[c % len(cross)] @ a[c] for c in range(len(a))])
 
     def laplace_distance(self, draws: Draws, X: Array) -> PredictiveDistance:
         """Hold exact draws against Laplace's probabilities at standardised rows X (m, d)."""
@@ -278,12 +293,63 @@ class ClassTask:
             n_chains=draws.n_chains,
         )
 
+    def given(self, draws: Draws, fitted: ClassTask) -> Draws:
+        """Return what the hyperparameters of draws, of the ``fitted`` rows, say given these rows.
+
+        Each mode is sought from what the draw says of the rows that taught nothing. A
+        `NumericalError` where none is found.
+        """
+        Y, totals = targets_and_totals(self.y, 1 if self.is_binary else len(self.classes))
+        n, scratch, coefs = len(self.X), Workspace(), []
+        with one_blas_thread():
+            for theta, a in zip(self.thetas(draws), draws.flat("dual_coef"), strict=True):
+                near = fitted._mode_at(theta, a, self.X)
+                K = scratch.take_stack("grams", len(theta), n)
+                for own, out in zip(theta, K, strict=True):
+                    self.kernel.gram(own, self.X, out=out)
+                factors = scratch.take_stack("factors", 1 if self.is_binary else len(a), n)
+                coefs.append(mode_near(K, Y, totals, near, factors))
+        return self.with_coef(draws, np.stack(coefs))
+
+    def with_coef(self, draws: Draws, coef: Array) -> Draws:
+        """Return draws of the same hyperparameters with these dual coefficients (S, .., n)."""
+        kept = {name: draws.variables[name] for name in self.shapes()}
+        variables = {
+            **kept,
+            "dual_coef": coef.reshape(draws.n_chains, draws.n_draws, *coef.shape[1:]),
+        }
+        return Draws(variables, {}, {}, (), draws.log_weights)
+
     def rows_per_region(self, draws: Draws, X: Array) -> Array:
         """Training rows within about a length scale of standardised rows X (m, d)."""
         if not self.is_binary:
             raise UsageError(f"rows_per_region is for two classes; there are {len(self.classes)}")
         totals = targets_and_totals(self.y, 1)[1]
         return rows_per_region(self.kernel, self.thetas(draws)[:, 0], self.X, totals, X)
+
+
+class Whole(NamedTuple):
+    """The task of all rows that functions are given, and of each kernel the draws that predict."""
+
+    task: ClassTask
+    draws: list[Draws]
+
+
+def _given(
+    whole: ClassTask, fitted: ClassTask, fits: Sequence[KernelFit], deadline: float | None
+) -> tuple[Whole | None, tuple[str, ...]]:
+    """Give the functions that predict all rows, unless it is late; what is to be said then."""
+    why, draws = "no mode was found given more", list[Draws]()
+    with suppress(NumericalError):
+        for each in fits:
+            if is_late(deadline):
+                why = "max_seconds left no time for more"
+                break
+            own = fitted.of(each.kernel)
+            draws.append(whole.of(each.kernel).given(each.predicting, own))
+        else:
+            return Whole(whole, draws), ()
+    return None, (f"predictions are those of these rows alone: {why}",)
 
 
 @dataclass(frozen=True)
@@ -374,10 +440,12 @@ class GPClassifier(LabelPredictions, GPEstimator):
         mean, along the first-order step and as far as the variational bound says. Exact draws
         need neither.
     max_rows : int or "auto", default="auto"
-        Of more rows that differ in their inputs so many are fitted, a random choice stratified by
-        class, and ``notes_`` says so; at most 5000. "auto": 5000 for "map", 2000 for samplers;
-        fewer of several classes or of more than 20 inputs: 1000 of three classes, 669 of ten, 1402
-        of two and 58 inputs.
+        Of more rows that differ in their inputs so many teach the hyperparameters, a random choice
+        stratified by class, and ``notes_`` says so; at most 5000. "auto": 1000 (5000 for "map"),
+        fewer of several classes or of more than 20 inputs: 700 of three classes, 468 of ten, 981 of
+        two and 58 inputs. Given them the function is that of all rows, but of 5000 at most (2500 of
+        three classes, 1673 of ten), by four draws or a few more; with ``integration="exact"`` that
+        of the rows that taught.
 
     Attributes
     ----------
@@ -466,28 +534,35 @@ class GPClassifier(LabelPredictions, GPEstimator):
             seen, self.standardize, self.feature_labels_, classes, self._fewest_columns
         )
         codes, counts = index.astype(np.float64), np.ones(len(X)) if weights is None else weights
-        given = ClassRows(self.standardizer_.transform(X), codes, counts)
+        every = ClassRows(self.standardizer_.transform(X), codes, counts)
         n_classes = len(self.classes_)
         limit = self._limit_of_rows(n_classes, self._cost_of_rows(n_classes))
-        digest = digest_arrays(given.X, codes, counts, *self._identity_of_inputs())
+        digest = digest_arrays(every.X, codes, counts, *self._identity_of_inputs())
         options = run_options(self, digest, started)
-        limit = len(X) if len(given.distinct(n_classes)[0]) <= limit else limit
-        rows, _, notes = self._chosen_rows(codes, limit, options.entropy, is_classes=True)
-        given = given.at(rows)
+        more = limit if self.integration == "exact" else self._most_given(limit, n_classes)
+        limit = len(X) if len(every.distinct(n_classes)[0]) <= limit else limit
+        rows, more_rows = self._chosen_rows(codes, limit, more, options.entropy, is_classes=True)
+        given = every.at(rows)
         task = self._task(*given.distinct(n_classes), self._bound_kernel())
         is_said = task.is_shared and not (self._is_auto or self.shared_kernel is True)
-        notes = (*said, *notes, _IN_COMMON) if is_said else (*said, *notes)
         task.compile(options)
 
         averaged = self._fit_kernels(self._kernel_task(task, given, options), options)
+        most = MOST_FEW if more_rows is None else MOST_PREDICTING
         averaged = with_few(
             averaged,
-            lambda each: task.of(each.kernel).few(each.fitted.draws, each.share_of(MOST_FEW)),
+            lambda each: task.of(each.kernel).few(each.fitted.draws, each.share_of(most)),
             "{:.2g} in a probability",
+            is_induced=more_rows is not None,
         )
+        whole, why = None, tuple[str, ...]()
+        if more_rows is not None:
+            X, y = every.at(more_rows).distinct(n_classes)
+            whole, why = _given(replace(task, X=X, y=y), task, averaged.fits, options.deadline)
+        of_rows = self._said_of_rows(len(every.X), rows, None if whole is None else more_rows)
         self.diagnostics_ = averaged.diagnostics
-        self.notes_ = (*notes, *averaged.notes)
-        self._set_fitted(task, averaged.fits, averaged.fits[0].fitted.evidence)
+        self.notes_ = (*said, *of_rows, *why, *(_IN_COMMON,) * is_said, *averaged.notes)
+        self._set_fitted(task, averaged.fits, averaged.fits[0].fitted.evidence, whole)
         self._warn_of_convergence()
         return self
 
@@ -500,7 +575,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         X : array or frame of shape (m, d)
         n_draws : {None, "all"}, default=None
             None: a few draws, weighted so as to agree with all; ``notes_`` says how closely. "all":
-            all of them, a factorisation each.
+            all of them, a factorisation each; of more rows than ``max_rows`` there are the few.
 
         Returns
         -------
@@ -570,7 +645,11 @@ class GPClassifier(LabelPredictions, GPEstimator):
         return distance, task.rows_per_region(self.posterior_, X[chosen])
 
     def _to_parts(self) -> ModelParts:
-        return parts_of(self, self._X, self._task_.y)
+        parts = parts_of(self, self._X, self._task_.y)
+        if self._whole is not None:
+            task, draws = self._whole
+            put_given(parts, task.X, task.y, [each.flat("dual_coef") for each in draws])
+        return parts
 
     def _restore(self, parts: ModelParts) -> None:
         common, X, codes, fits = restore_rows(parts)
@@ -579,7 +658,15 @@ class GPClassifier(LabelPredictions, GPEstimator):
         for each in fits:
             task.of(each.kernel).check(each.fitted.draws)
         self._sources_of_columns = restore_sources(parts, X.shape[1]) or None
-        self._set_fitted(task, fits, restore_evidence(parts))
+        found, whole = restore_given(parts, fits, X.shape[1]), None
+        if found is not None:
+            X, codes, coefs = found
+            whole = Whole(replace(task, X=X, y=codes), [])
+            for each, coef in zip(fits, coefs, strict=True):
+                draws = whole.task.of(each.kernel).with_coef(each.predicting, coef)
+                whole.task.of(each.kernel).check_given(draws)
+                whole.draws.append(draws)
+        self._set_fitted(task, fits, restore_evidence(parts), whole)
 
     def _check_arguments(self) -> None:
         check_choice("predictive_mean", self.predictive_mean, ("corrected", "mode"))
@@ -631,28 +718,38 @@ class GPClassifier(LabelPredictions, GPEstimator):
         return KernelTask(model_of, score, fit, given.codes, d, is_classes=True, **inputs)
 
     def _set_fitted(
-        self, task: ClassTask, fits: tuple[KernelFit, ...], evidence: tuple[float, float] | None
+        self,
+        task: ClassTask,
+        fits: tuple[KernelFit, ...],
+        evidence: tuple[float, float] | None,
+        whole: Whole | None,
     ) -> None:
         self._task_, self.shared_kernel_ = task.of(fits[0].kernel), task.n_kernels == 1
         is_several = not task.is_binary
         self._set_posterior(task.X, fits, evidence, is_several=is_several)
-        self._answers = self._answers_of([each.predicting for each in fits])
-        self._all_answers = self._answers_of([each.fitted.draws for each in fits])
+        self._whole = whole
+        if whole is not None:
+            self._answers = self._all_answers = self._answers_of(*whole)
+            return
+        self._answers = self._answers_of(task, [each.predicting for each in fits])
+        self._all_answers = self._answers_of(task, [each.fitted.draws for each in fits])
 
-    def _answers_of(self, draws: list[Draws]) -> MixedAnswers:
+    def _answers_of(self, task: ClassTask, draws: list[Draws]) -> MixedAnswers:
         """Return what these draws, some of each kernel, say of new rows."""
         is_corrected = self.predictive_mean == "corrected"
         answers = [
-            self._task_.of(each.kernel).answers(own, is_corrected=is_corrected)
+            task.of(each.kernel).answers(own, is_corrected=is_corrected)
             for each, own in zip(self._fits, draws, strict=True)
         ]
         return MixedAnswers(tuple(each.weight for each in self._fits), tuple(answers))
 
     def _at_a_glance(self) -> GPClassifier:
+        if self._whole is not None:  # there are few as it is
+            return self
         draws = []
         for each in self._fits:
             few = self._task_.of(each.kernel).few(each.predicting, each.share_of(AT_A_GLANCE))
             draws.append(each.predicting if few is None else each.predicting.chosen(*few[0]))
         seen = copy.copy(self)
-        seen._answers = self._answers_of(draws)
+        seen._answers = self._answers_of(self._task_, draws)
         return seen

@@ -151,6 +151,18 @@ def laplace_evidence(
     return float(-0.5 * (a @ f) + log_likelihood(y, totals, f) - log_det), a, f
 
 
+def mode_near(K: Array, Y: Array, totals: Array, near: Array, scratch: Array) -> Array:
+    """Return the dual coefficients of the mode, sought from latent values ``near`` it.
+
+    Of two classes (n,), else (C, n); K and ``scratch`` are as of `fit_softmax`, of two classes
+    (1, n, n). A `NumericalError` as of `fit_laplace`.
+    """
+    if Y.ndim == 1:
+        no_gain = np.zeros_like(near)  # what it makes of the determinant is not asked for
+        return laplace_evidence(K[0], Y, totals, (near, no_gain), scratch[0])[1]
+    return softmax_evidence(K, Y, near, scratch)[1]
+
+
 def correction_at_mode(
     K: Array, a: Array, y: Array, totals: Array, inverse: Array, root_weights: Array
 ) -> Array:

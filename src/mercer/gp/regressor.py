@@ -311,13 +311,14 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         logarithm, such as ``{"weight": (-2.0, 3.0)}``, changes these kinds of "wide": variance,
         weight, shape, period, frequency, noise.
     max_rows : int or "auto", default="auto"
-        Of more rows so many are fitted, a random choice stratified by the target, and ``notes_``
-        says so; at most 5000. "auto": 5000 for "map", 2000 for samplers; of more than 20
-        inputs fewer, as many as take about as long.
-    n_inducing : int, "auto" or None, default=None
+        Of more rows so many teach the hyperparameters, a random choice stratified by the target,
+        and ``notes_`` says so; at most 5000. "auto": 1000 (up to 5000 all of them for "map"); of
+        more than 20 inputs fewer, as many as take about as long.
+    n_inducing : int, "auto" or None, default="auto"
         With more rows than ``max_rows``: inducing points, from 10 to 5000, by which predictions
-        are of all rows; hyperparameters stay those of the rows that are fitted. "auto": 2048.
-        None: predictions are of these rows alone.
+        are of all rows, by four draws of each kernel. "auto": 2048, or all rows if these are fewer,
+        by which predictions are exact; none where targets may be wrong (``noise``). None:
+        predictions are of the rows that teach.
 
     Attributes
     ----------
@@ -354,10 +355,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     -----
     Implements eq. (1) and section 1.1 of [1]_ with the covariance of eq. (8) and the sampler of
     section 2.3. One gradient costs O(n^3): up to about 1000 rows in minutes. Of more rows than
-    ``max_rows`` the fitted ones alone give ``posterior_``, ``log_evidence_`` and
-    ``log_marginal_likelihood_``, and predictions, unless ``n_inducing`` has these be of all rows
-    (FITC). The variance of the noise is never below 1e-9 (1 + v0), v0 the variance of the function,
-    both in squared standard deviations of the target.
+    ``max_rows`` those that teach alone give ``posterior_``, ``log_evidence_`` and
+    ``log_marginal_likelihood_``; predictions are of all rows, by ``n_inducing`` (FITC). The
+    variance of the noise is never below 1e-9 (1 + v0), v0 the variance of the function, both in
+    squared standard deviations of the target.
 
     References
     ----------
@@ -375,7 +376,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
     noise_std: Any = "learn"
     noise: str = "normal"
-    n_inducing: int | str | None = None
+    n_inducing: int | str | None = "auto"
 
     @classmethod
     def paper(cls) -> GPRegressor:
@@ -433,7 +434,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         digest = digest_arrays(*given, *self._identity_of_inputs())
         options = run_options(self, digest, started)
         compile_loops(lambda line: tell(line, options.progress))
-        rows, inducing, notes = self._chosen_rows(ys, limit, options.entropy, is_classes=False)
+        rows, inducing = self._chosen_rows(
+            ys, limit, self._wanted_inducing, options.entropy, is_classes=False
+        )
+        notes = self._said_of_rows(len(ys), rows, inducing)
         X_all, y_all, all_noise, Xs, ys = Xs, ys, noise, Xs[rows], ys[rows]
         noise = None if noise is None else noise.at(rows)
         averaged, intercept, laws = (
@@ -604,7 +608,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         check_choice("noise", self.noise, ("normal", LOGNORMAL, *WITH_ERRORS))
         if self._is_contaminated:
             check_choice(f"inference (with noise={self.noise!r})", self.inference, _SAMPLED)
-            if self.n_inducing is not None or np.ndim(self.noise_std) > 0:
+            if self.n_inducing not in ("auto", None) or np.ndim(self.noise_std) > 0:
                 raise UsageError(
                     f"noise={self.noise!r} goes without n_inducing, and noise_std is one number"
                 )

@@ -179,7 +179,7 @@ def test_hard_targets_give_finite_numbers(y: np.ndarray) -> None:
     ("own", "words"),
     [
         ({"inference": "map"}, "contaminated"),
-        ({"n_inducing": "auto"}, "without n_inducing"),
+        ({"n_inducing": 50}, "without n_inducing"),
         ({"noise_std": np.ones(N)}, "one number"),
         ({"noise": "student"}, "'contaminated'"),
     ],
