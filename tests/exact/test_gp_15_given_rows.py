@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,14 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import mercer
-from mercer import GPClassifier
-from mercer.gp import base
+from mercer import GPClassifier, GPRegressor
+from mercer.gp import base, fitting
 from mercer.gp import estimator as module
-from mercer.gp.fitting import GPSettings
+from mercer.gp.fitting import GPSettings, RegressionSettings
+from mercer.gp.hyperparameters import NormalPrior
+from mercer.kernels.names import kernel_named
+from mercer.kernels.stationary import SquaredExponentialARD
+from mercer.sampling.sampler import Point
 from support.mangled import set_array, taken
 
 N, LEARNING = 60, 24
@@ -114,6 +119,7 @@ def test_gp_15_a_file_and_a_pickle_keep_all_rows(count: int, tmp_path: Path) -> 
         "draws left out": set_array("given/0/dual_coef", lambda a: a[:1]),
         "rows left out": set_array("given/X", lambda a: a[:-1]),
         "another input": set_array("given/X", lambda a: np.hstack([a, a])),
+        "parameters of nothing": set_array("given/0/log_weight", lambda a: a * 1e9),
         "no number": set_array("given/0/dual_coef", lambda a: a * np.nan),
         "a class too many": set_array("given/y", lambda a: a + 1.0),
     }
@@ -155,3 +161,108 @@ def test_gp_15_functions_are_drawn_and_rows_explained_given_all() -> None:
     np.testing.assert_allclose(drawn[0].mean(axis=0).T, model.predict_proba(Z), atol=0.25)
     explained = model.explain(Z[:2])
     assert np.isfinite(explained.contributions).all()
+
+
+# The hyperparameters that some rows taught, moved to where all have them.
+
+
+KERNEL = SquaredExponentialARD()
+
+
+@dataclasses.dataclass(frozen=True)
+class Normal:
+    """A posterior N(mean, covariance) of log parameters, of so many rows."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    n: int
+    kernel: Any = KERNEL
+
+    @property
+    def X(self) -> np.ndarray:  # noqa: N802 - as the attribute of all that have it
+        return np.zeros((self.n, 1))
+
+    @property
+    def prior(self) -> NormalPrior:
+        return NormalPrior(np.zeros(2), np.full(2, 1e4))
+
+    def evaluate(self, theta: np.ndarray, near: Any = None) -> Point:
+        gradient = np.linalg.solve(self.covariance, self.mean - theta)
+        return Point(theta, 0.5 * float(gradient @ (theta - self.mean)), gradient, {})
+
+
+COVARIANCE = np.array([[0.5, 0.2], [0.2, 0.3]])
+DRAWN = RNG.multivariate_normal([0.0, 1.0], COVARIANCE, 400)
+DRAWN = (DRAWN - DRAWN.mean(axis=0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(DRAWN.T, ddof=0))).T
+DRAWN = np.array([0.0, 1.0]) + DRAWN @ np.linalg.cholesky(COVARIANCE).T
+EQUAL = np.full(400, 1 / 400)
+
+
+def moved_to(mean: Any, part: float = 0.25, deadline: float | None = None) -> np.ndarray:
+    taught = Normal(np.array([0.0, 1.0]), COVARIANCE, 100)
+    model = Normal(np.asarray(mean), part * COVARIANCE, round(100 / part))
+    return fitting.moved(taught, model, (DRAWN, EQUAL), DRAWN, deadline)
+
+
+def test_gp_15_draws_of_a_normal_law_become_those_of_the_law_given_all_rows() -> None:
+    """Mean and covariance, up to what 400 draws tell of how parameters go together (.5 %)."""
+    found = moved_to([0.7, 0.5])
+    np.testing.assert_allclose(found.mean(axis=0), [0.7, 0.5], atol=5e-3)
+    np.testing.assert_allclose(np.cov(found.T, ddof=0), 0.25 * COVARIANCE, rtol=0.02)
+    far = moved_to([9.0, 1.0]).mean(axis=0)  # three steps of two at most
+    np.testing.assert_allclose(far, [6.0, 1.0], atol=0.05)
+
+
+def test_gp_15_once_it_is_late_draws_are_nearer_to_their_mean_and_no_more() -> None:
+    found = moved_to([0.7, 0.5], deadline=0.0)
+    np.testing.assert_allclose(found.mean(axis=0), [0.0, 1.0], atol=1e-9)
+    np.testing.assert_allclose(np.cov(found.T, ddof=0), 0.25 * COVARIANCE, rtol=0.02)
+
+
+def test_gp_15_draws_stay_where_they_have_no_one_mean() -> None:
+    """A single draw; two maxima with nothing between; terms of a kernel that are alike."""
+    wide = Normal(np.zeros(2), COVARIANCE, 400)
+    one = (DRAWN[:1], np.ones(1))
+    np.testing.assert_array_equal(fitting.moved(wide, wide, one, one[0], None), one[0])
+
+    class Two(Normal):
+        def evaluate(self, theta: np.ndarray, near: Any = None) -> Point:
+            point = super().evaluate(np.abs(theta) * np.sign(self.mean))
+            return dataclasses.replace(point, log_density=-50.0 * np.min((np.abs(theta) - 3) ** 2))
+
+    pair = np.vstack([DRAWN + 3.0, -DRAWN - 3.0])
+    found = fitting.moved(
+        Two(np.full(2, 3.0), COVARIANCE, 100), wide, (pair, np.full(800, 1 / 800)), pair[:5], None
+    )
+    np.testing.assert_array_equal(found, pair[:5])
+    alike = dataclasses.replace(wide, kernel=kernel_named("spectral_mixture(2)"))
+    p = alike.kernel.n_parameters(1)
+    many = RNG.standard_normal((50, p))
+    np.testing.assert_array_equal(
+        fitting.moved(alike, alike, (many, np.full(50, 0.02)), many[:4], None), many[:4]
+    )
+
+
+def test_gp_15_moved_draws_are_likelier_given_all_rows() -> None:
+    """Of classes and of numbers; the draws themselves, of the rows that taught, stay."""
+    model = fitted(2, inference="importance", n_draws=200)
+    (fit,), task = model._fits, model._whole.task
+    posterior = task.of("rbf").model(model._settings("rbf"))
+    before, after = (
+        np.mean([posterior.evaluate(theta).log_density for theta in task.thetas(each)[:, 0]])
+        for each in (fit.predicting, model._whole.draws[0])
+    )
+    assert after > before + 0.5
+    own = {name: value for name, value in TINY.items() if name != "kernel"}
+    numbers = GPRegressor(kernel="rbf", **{**own, "n_draws": 200}).fit(X, NOISY)
+    (functions,), (fit,) = numbers._functions, numbers._fits
+    ys = (NOISY - numbers.target_centre_) / numbers.target_scale_
+    settings = RegressionSettings(numbers._settings("rbf"), None)
+    exact = settings.posterior(numbers.standardizer_.transform(X), ys)
+    logs = np.log(functions.noise_variance / functions.scales)
+    places = np.column_stack([functions.theta, logs])
+    before, after = (
+        np.mean([exact.evaluate(each).log_density for each in every])
+        for every in (exact.positions(fit.predicting), places)
+    )
+    assert after > before + 0.5

@@ -41,13 +41,9 @@ from mercer.gp.averaging import (
 )
 from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.gaussian import (
-    FARTHEST_SCALE,
     NOISE_FLOOR,
-    FunctionDraws,
-    InducedDraws,
     NoiseOfRows,
     function_draws,
-    with_inducing,
 )
 from mercer.gp.hyperparameters import (
     PriorChoice,
@@ -72,16 +68,16 @@ from mercer.sampling.driver import RunOptions
 
 Array = NDArray[np.float64]
 
-_LARGEST = 1e100  # standardised values are within this: their squares are finite
+LARGEST = 1e100  # standardised values are within this: their squares are finite
 _FEW = {
     "positions": Rule(("m",), "int", 0),
     "weights": Rule(("m",), least=0.0, most=1.0, is_open=True),
 }
 _ROWS = {
-    "X": Rule(("n", "d"), least=-_LARGEST, most=_LARGEST),
-    "y": Rule(("n",), least=-_LARGEST, most=_LARGEST),
+    "X": Rule(("n", "d"), least=-LARGEST, most=LARGEST),
+    "y": Rule(("n",), least=-LARGEST, most=LARGEST),
 }
-_COUNTS = {"rows/counts": Rule(("classes", "n"), least=0.0, most=_LARGEST)}
+_COUNTS = {"rows/counts": Rule(("classes", "n"), least=0.0, most=LARGEST)}
 
 
 # Of several kernels: the first one's draws stand where those of a single one do.
@@ -182,27 +178,36 @@ def _below(begin: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 # Of a classifier whose functions are given more rows than taught the hyperparameters: these rows,
-# and of the draws that predict the coefficients.
+# and of each kernel the draws that predict.
 
 _GIVEN = "given/"
 
 
-def put_given(parts: ModelParts, X: Array, y: Array, coefs: Sequence[Array]) -> None:
-    """Put into a file all rows, and of each kernel the coefficients (S, .., n) given these."""
-    coef = {f"{i}/dual_coef": each for i, each in enumerate(coefs)}
-    given = _rows_to_arrays(X, y) | coef
+def draws_given(variables: Mapping[str, Array], few: Draws) -> Draws:
+    """Return draws (S, ..) that have the weights of these ``few``."""
+    shape = (few.n_chains, few.n_draws)
+    own = {name: values.reshape(*shape, *values.shape[1:]) for name, values in variables.items()}
+    return Draws(own, {}, {}, (), few.log_weights)
+
+
+def put_given(parts: ModelParts, X: Array, y: Array, draws: Sequence[Draws]) -> None:
+    """Put into a file all rows, and of each kernel the draws given these."""
+    given = _rows_to_arrays(X, y)
+    for i, each in enumerate(draws):
+        given |= {f"{i}/{name}": each.flat(name) for name in each.variables}
     parts.arrays.update({_GIVEN + name: array for name, array in given.items()})
 
 
 def restore_given(
     parts: ModelParts, fits: Sequence[KernelFit], d: int
-) -> tuple[Array, Array, list[Array]] | None:
+) -> tuple[Array, Array, list[Draws]] | None:
     """Return what `put_given` put into a file, None where it has not."""
     arrays = _below(_GIVEN, parts.arrays)
     if not arrays:
         return None
     X, y = _restore_rows(arrays, d)
-    return X, y, [arrays[f"{i}/dual_coef"] for i in range(len(fits))]
+    own = [_below(f"{i}/", arrays) for i in range(len(fits))]
+    return X, y, [draws_given(each, fit.predicting) for each, fit in zip(own, fits, strict=True)]
 
 
 def restore_sources(parts: ModelParts, d: int) -> tuple[str, ...]:
@@ -263,33 +268,11 @@ def restore(
     return common, X, y, noise, fits, TargetScale(centre, scale), intercept
 
 
-def restore_induced(
-    draws: Sequence[FunctionDraws], arrays: Mapping[str, Array]
-) -> tuple[InducedDraws, ...]:
-    """Put the draws of each kernel together again, from what a file says of inducing points."""
-    Z = arrays["inducing/rows"]
-    d = draws[0].X.shape[1]
-    check_arrays(arrays, {"inducing/rows": Rule(("1+", d), least=-_LARGEST, most=_LARGEST)}, {})
-    m, restored = len(Z), []
-    starts = np.concatenate([[0], np.cumsum(np.arange(m, 1, -1))])  # of the columns of a factor
-    for i, each in enumerate(draws):
-        count, begin = len(each.theta), f"inducing/{i}/"
-        shapes = {"coef": (count, m), "factor": (count, m * (m + 1) // 2), "scale": (count,)}
-        for name, shape in shapes.items():
-            check_arrays(arrays, {begin + name: Rule(shape, least=-_LARGEST, most=_LARGEST)}, {})
-        coef, factors, scales = (arrays[begin + name] for name in shapes)
-        require(bool((factors[:, starts] >= 1.0 - 1e-6).all()), begin + "factor")  # B = I + ..
-        is_near = np.abs(np.log(np.maximum(scales, 1e-9))) <= FARTHEST_SCALE
-        require(bool(is_near.all()), begin + "scale")
-        restored.append(with_inducing(each, Z, coef, factors, scales))
-    return tuple(restored)
-
-
 def _restore_noise(arrays: Mapping[str, Array], n: int) -> NoiseOfRows | None:
     names = ("rows/weights", "rows/variances")
     if not any(name in arrays for name in names):
         return None
-    rules = {name: Rule((n,), least=0.0, most=_LARGEST, is_open=True) for name in names}
+    rules = {name: Rule((n,), least=0.0, most=LARGEST, is_open=True) for name in names}
     check_arrays(arrays, rules, {})
     return NoiseOfRows(*(arrays[name] for name in names))
 

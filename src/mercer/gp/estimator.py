@@ -37,6 +37,7 @@ from mercer.gp.base import (
     GPEstimator,
     check_weights,
     copies,
+    draws_given,
     parts_of,
     put_given,
     repeated_rows,
@@ -61,6 +62,7 @@ from mercer.gp.fitting import (
     fit_posterior,
     kernel_labels,
     monitored_rows,
+    moved,
 )
 from mercer.gp.gaussian import MOST_PREDICTING
 from mercer.gp.hyperparameters import (
@@ -85,7 +87,7 @@ from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import SquaredExponentialARD
 from mercer.likelihoods.logistic import class_probabilities, targets_and_totals
 from mercer.numerics.cholesky import Workspace, one_blas_thread
-from mercer.posterior.diagnostics import flat_weights
+from mercer.posterior.diagnostics import flat_weights, mean_weights
 from mercer.posterior.draws import Draws
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
@@ -215,7 +217,8 @@ class ClassTask:
 
     def check_given(self, draws: Draws) -> None:
         """As `check`, of draws that have coefficients given these rows and no more."""
-        check_draws(draws, {**self.shapes(), "dual_coef": self.shape_of_coef()}, ())
+        names = self.shapes()
+        check_draws(draws, {**names, "dual_coef": self.shape_of_coef()}, tuple(names))
         require(bool((np.abs(self._fitted(draws)) <= 1.01).all()), "given/dual_coef")
 
     def _fitted(self, draws: Draws) -> Array:
@@ -247,8 +250,7 @@ class ClassTask:
             return None
         n_total = draws.n_total
         fitted = self._fitted(draws).reshape(n_total, -1)
-        known = flat_weights(draws)
-        weights = np.full(n_total, 1.0 / n_total) if known is None else known
+        weights = mean_weights(draws)
         most_asked = max(_MOST_ASKED, round(2.0 / np.square(weights).sum()))
         asked, log_weights = thinned(np.random.default_rng(0), np.log(weights), most_asked)
         W = np.exp(log_weights)
@@ -293,32 +295,28 @@ class ClassTask:
             n_chains=draws.n_chains,
         )
 
-    def given(self, draws: Draws, fitted: ClassTask) -> Draws:
-        """Return what the hyperparameters of draws, of the ``fitted`` rows, say given these rows.
+    def given(
+        self, fit: KernelFit, fitted: ClassTask, settings: GPSettings, deadline: float | None
+    ) -> Draws:
+        """Return the draws that predict, of the ``fitted`` rows, given these rows: see `moved`.
 
         Each mode is sought from what the draw says of the rows that taught nothing. A
         `NumericalError` where none is found.
         """
-        Y, totals = targets_and_totals(self.y, 1 if self.is_binary else len(self.classes))
+        model, every, few = self.model(settings), fit.fitted.draws, fit.predicting
+        all_draws = self.thetas(every).reshape(every.n_total, -1), mean_weights(every)
+        positions = self.thetas(few).reshape(few.n_total, -1)
+        positions = moved(fitted.model(settings), model, all_draws, positions, deadline)
         n, scratch, coefs = len(self.X), Workspace(), []
         with one_blas_thread():
-            for theta, a in zip(self.thetas(draws), draws.flat("dual_coef"), strict=True):
+            for theta, a in zip(model.split(positions), few.flat("dual_coef"), strict=True):
                 near = fitted._mode_at(theta, a, self.X)
                 K = scratch.take_stack("grams", len(theta), n)
                 for own, out in zip(theta, K, strict=True):
                     self.kernel.gram(own, self.X, out=out)
                 factors = scratch.take_stack("factors", 1 if self.is_binary else len(a), n)
-                coefs.append(mode_near(K, Y, totals, near, factors))
-        return self.with_coef(draws, np.stack(coefs))
-
-    def with_coef(self, draws: Draws, coef: Array) -> Draws:
-        """Return draws of the same hyperparameters with these dual coefficients (S, .., n)."""
-        kept = {name: draws.variables[name] for name in self.shapes()}
-        variables = {
-            **kept,
-            "dual_coef": coef.reshape(draws.n_chains, draws.n_draws, *coef.shape[1:]),
-        }
-        return Draws(variables, {}, {}, (), draws.log_weights)
+                coefs.append(mode_near(K, model.Y, model.totals, near, factors))
+        return draws_given({**model.parameters(positions), "dual_coef": np.stack(coefs)}, few)
 
     def rows_per_region(self, draws: Draws, X: Array) -> Array:
         """Training rows within about a length scale of standardised rows X (m, d)."""
@@ -333,23 +331,6 @@ class Whole(NamedTuple):
 
     task: ClassTask
     draws: list[Draws]
-
-
-def _given(
-    whole: ClassTask, fitted: ClassTask, fits: Sequence[KernelFit], deadline: float | None
-) -> tuple[Whole | None, tuple[str, ...]]:
-    """Give the functions that predict all rows, unless it is late; what is to be said then."""
-    why, draws = "no mode was found given more", list[Draws]()
-    with suppress(NumericalError):
-        for each in fits:
-            if is_late(deadline):
-                why = "max_seconds left no time for more"
-                break
-            own = fitted.of(each.kernel)
-            draws.append(whole.of(each.kernel).given(each.predicting, own))
-        else:
-            return Whole(whole, draws), ()
-    return None, (f"predictions are those of these rows alone: {why}",)
 
 
 @dataclass(frozen=True)
@@ -558,7 +539,8 @@ class GPClassifier(LabelPredictions, GPEstimator):
         whole, why = None, tuple[str, ...]()
         if more_rows is not None:
             X, y = every.at(more_rows).distinct(n_classes)
-            whole, why = _given(replace(task, X=X, y=y), task, averaged.fits, options.deadline)
+            every_row = replace(task, X=X, y=y)
+            whole, why = self._given(every_row, task, averaged.fits, options.deadline)
         of_rows = self._said_of_rows(len(every.X), rows, None if whole is None else more_rows)
         self.diagnostics_ = averaged.diagnostics
         self.notes_ = (*said, *of_rows, *why, *(_IN_COMMON,) * is_said, *averaged.notes)
@@ -648,7 +630,7 @@ class GPClassifier(LabelPredictions, GPEstimator):
         parts = parts_of(self, self._X, self._task_.y)
         if self._whole is not None:
             task, draws = self._whole
-            put_given(parts, task.X, task.y, [each.flat("dual_coef") for each in draws])
+            put_given(parts, task.X, task.y, draws)
         return parts
 
     def _restore(self, parts: ModelParts) -> None:
@@ -660,12 +642,10 @@ class GPClassifier(LabelPredictions, GPEstimator):
         self._sources_of_columns = restore_sources(parts, X.shape[1]) or None
         found, whole = restore_given(parts, fits, X.shape[1]), None
         if found is not None:
-            X, codes, coefs = found
-            whole = Whole(replace(task, X=X, y=codes), [])
-            for each, coef in zip(fits, coefs, strict=True):
-                draws = whole.task.of(each.kernel).with_coef(each.predicting, coef)
+            X, codes, given = found
+            whole = Whole(replace(task, X=X, y=codes), given)
+            for each, draws in zip(fits, given, strict=True):
                 whole.task.of(each.kernel).check_given(draws)
-                whole.draws.append(draws)
         self._set_fitted(task, fits, restore_evidence(parts), whole)
 
     def _check_arguments(self) -> None:
@@ -716,6 +696,26 @@ class GPClassifier(LabelPredictions, GPEstimator):
 
         d, inputs = task.X.shape[1], {"labels": labels, "sources": self._sources}
         return KernelTask(model_of, score, fit, given.codes, d, is_classes=True, **inputs)
+
+    def _given(
+        self,
+        whole: ClassTask,
+        fitted: ClassTask,
+        fits: Sequence[KernelFit],
+        deadline: float | None,
+    ) -> tuple[Whole | None, tuple[str, ...]]:
+        """Give the functions that predict all rows, unless it is late; what is to be said then."""
+        why, draws = "no mode was found given more", list[Draws]()
+        with suppress(NumericalError):
+            for each in fits:
+                if is_late(deadline):
+                    why = "max_seconds left no time for more"
+                    break
+                own, settings = fitted.of(each.kernel), self._settings(each.kernel)
+                draws.append(whole.of(each.kernel).given(each, own, settings, deadline))
+            else:
+                return Whole(whole, draws), ()
+        return None, (f"predictions are those of these rows alone: {why}",)
 
     def _set_fitted(
         self,

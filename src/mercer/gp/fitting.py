@@ -598,6 +598,72 @@ def _fitted_maximum(maximum: Maximum, recorder: Recorder, labels: Labels) -> Fit
     return FittedGP(draws, diagnostics, (*maximum.notes, said))
 
 
+# Hyperparameters that some of the rows taught, moved to where more rows have them.
+#
+# Of r times as many rows the likelihood's precision is about r times that of those that taught:
+# with C the covariance of the draws and P the prior's precision the posterior given all rows has
+# nearly the covariance (P + r (C^-1 - P))^-1. By Newton's steps with it its maximum is sought from
+# the mean of the draws, a gradient of all rows each; the draws keep their places about it, nearer
+# by as much.
+
+_MOST_MOVES, _FARTHEST_MOVE, _WORTH_A_MOVE = 3, 2.0, 2.0  # steps; of a log parameter; nats
+_PARTS_OF_MOVES = (1.0, 0.4)  # that are tried of a step
+
+
+def moved(
+    taught: HyperparameterTarget,
+    model: HyperparameterTarget,
+    draws: tuple[Array, Array],
+    few: Array,
+    deadline: float | None,
+) -> Array:
+    """Return positions ``few`` (m, p) of ``draws`` moved to where more rows have their mass.
+
+    ``model`` is the posterior given more rows than those of the one that was drawn from;
+    ``draws`` are positions (S, p) and weights (S,), of sum 1. A single draw, and those of several
+    maxima, whose mean is nowhere, stay where they are.
+    """
+    positions, weights = draws
+    p, worth = positions.shape[1], 1.0 / np.square(weights).sum()
+    if len(positions) == 1 or len(orders_of_alike(model.kernel, model.X.shape[1], p)) > 1:
+        return few
+    mean = weights @ positions
+    shifted = positions - mean
+    C = (weights * shifted.T) @ shifted
+    C = np.where(np.eye(p, dtype=np.bool_), C + 1e-12, C * worth / (worth + p))
+    with one_blas_thread():
+        of_few = [taught.evaluate(each).log_density for each in few]
+        if not taught.evaluate(mean).log_density >= np.mean(of_few):
+            return few
+        prior = np.diag(1.0 / np.square(model.prior.std))
+        values, vectors = np.linalg.eigh(np.linalg.inv(C) - prior)
+        learned = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        own = np.linalg.inv(prior + len(model.X) / len(taught.X) * learned)
+        nearer = np.linalg.cholesky(own) @ np.linalg.inv(np.linalg.cholesky(C))
+        return np.asarray(_climbed(model, mean, own, deadline) + (few - mean) @ nearer.T)
+
+
+def _climbed(
+    model: HyperparameterTarget, position: Array, covariance: Array, deadline: float | None
+) -> Array:
+    """Climb from a position by a few Newton's steps, with the covariance that all are to have."""
+    point = model.evaluate(position)
+    for _ in range(_MOST_MOVES):
+        if is_late(deadline) or not np.isfinite(point.log_density):
+            break
+        step = covariance @ point.gradient
+        step *= min(1.0, _FARTHEST_MOVE / max(float(np.abs(step).max()), 1e-300))
+        near = point.extra.get("f")
+        tried = (model.evaluate(point.position + part * step, near) for part in _PARTS_OF_MOVES)
+        found = next((each for each in tried if each.log_density > point.log_density), None)
+        if found is None:
+            break
+        gain, point = found.log_density - point.log_density, found
+        if gain < _WORTH_A_MOVE:
+            break
+    return point.position
+
+
 # From standardised data and settings to the draws of a GP regressor.
 
 # Of an intercept, in squared standard deviations of the target. The target is centred by the mean

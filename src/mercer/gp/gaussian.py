@@ -293,6 +293,13 @@ class RegressionPosterior:
         named = named_parameters(self.kernel, self.X.shape[1], positions[..., :n_kernel])
         return {**named, "log_noise_variance": np.asarray(noise)}
 
+    def positions(self, draws: Draws) -> Array:
+        """Put the positions (S, p) of draws together again: the inverse of `parameters`."""
+        theta = stacked_parameters(self.kernel, {k: draws.flat(k) for k in draws.variables})
+        if self.log_noise_variance is not None:
+            return theta
+        return np.column_stack([theta, draws.flat("log_noise_variance")])
+
     def predicted(self, draws: Mapping[str, Array]) -> Array:
         """Return the means of the function of draws at the monitored rows (..., k)."""
         return draws["latent"]

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import DataError, RowsError, UsageError
 from mercer.estimation.base import by_partition
-from mercer.estimation.model_file import ModelParts
+from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_positive, fitting, run_options
 from mercer.estimation.standardize import TargetScale, fit_scales, scale_target
@@ -34,30 +34,40 @@ from mercer.gp.averaging import (
     with_few,
 )
 from mercer.gp.base import (
+    LARGEST,
     GPEstimator,
     check_weights,
     copies,
+    draws_given,
     parts_of,
     restore,
     restore_evidence,
-    restore_induced,
     restore_sources,
     weighted_rows,
 )
 from mercer.gp.contamination import fit_contaminated, look_right, target_laws, with_errors
-from mercer.gp.fitting import FittedGP, RegressionSettings, fit_regression, monitored_rows
+from mercer.gp.fitting import (
+    FittedGP,
+    RegressionSettings,
+    fit_regression,
+    monitored_rows,
+    moved,
+)
 from mercer.gp.gaussian import (
+    FARTHEST_SCALE,
     MOST_PREDICTING,
     FunctionDraws,
     InducedDraws,
     NoiseOfRows,
     function_draws,
     induced_draws,
+    with_inducing,
 )
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum
 from mercer.gp.laplace import compile_loops
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import FARTHEST, shares_of
+from mercer.posterior.diagnostics import mean_weights
 from mercer.posterior.labels import TargetLaws
 from mercer.posterior.positive_laws import (
     LOGNORMAL,
@@ -66,6 +76,8 @@ from mercer.posterior.positive_laws import (
     LogNormalMixture,
 )
 from mercer.posterior.predictive import StudentMixture
+from mercer.posterior.schema import Array as Rule
+from mercer.posterior.schema import check_arrays
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
@@ -78,6 +90,48 @@ Array = NDArray[np.float64]
 _SAMPLED = ("importance", "hmc", "nuts", "metropolis")
 FEW_ROWS = 100  # up to which the draws that predict are chosen by how sure they are, too
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
+
+
+def _restored_induced(
+    draws: Sequence[FunctionDraws], arrays: Mapping[str, Array]
+) -> tuple[InducedDraws, ...]:
+    """Put the draws of each kernel together again, from what a file says of inducing points."""
+    Z = arrays["inducing/rows"]
+    d = draws[0].X.shape[1]
+    check_arrays(arrays, {"inducing/rows": Rule(("1+", d), least=-LARGEST, most=LARGEST)}, {})
+    m, restored = len(Z), []
+    starts = np.concatenate([[0], np.cumsum(np.arange(m, 1, -1))])  # of the columns of a factor
+    for i, each in enumerate(draws):
+        count, begin = len(each.theta), f"inducing/{i}/"
+        shapes = {"coef": (count, m), "factor": (count, m * (m + 1) // 2), "scale": (count,)}
+        for name, shape in shapes.items():
+            check_arrays(arrays, {begin + name: Rule(shape, least=-LARGEST, most=LARGEST)}, {})
+        coef, factors, scales = (arrays[begin + name] for name in shapes)
+        require(bool((factors[:, starts] >= 1.0 - 1e-6).all()), begin + "factor")  # B = I + ..
+        is_near = np.abs(np.log(np.maximum(scales, 1e-9))) <= FARTHEST_SCALE
+        require(bool(is_near.all()), begin + "scale")
+        induced = with_inducing(each, Z, coef, factors, scales)
+        if begin + "theta" in arrays:  # not in files of versions that left the draws in place
+            at = {name: arrays[begin + name] for name in ("theta", "noise_variance")}
+            log_parameter = Rule((count, each.theta.shape[1]), least=-LARGEST_LOG, most=LARGEST_LOG)
+            variance = Rule((count,), least=0.0, most=LARGEST, is_open=True)
+            check_arrays(at, {"theta": log_parameter, "noise_variance": variance}, {})
+            induced = replace(induced, theta=at["theta"], noise_variance=at["noise_variance"])
+        restored.append(induced)
+    return tuple(restored)
+
+
+class NumberRows(NamedTuple):
+    """Rows X (n, d), standardised, targets y (n,), and how rows count; None: all alike."""
+
+    X: Array
+    y: Array
+    noise: NoiseOfRows | None
+
+    def at(self, rows: Rows) -> NumberRows:
+        """Some of the rows."""
+        noise = None if self.noise is None else self.noise.at(rows)
+        return NumberRows(self.X[rows], self.y[rows], noise)
 
 
 # What the draws say of new rows, and which of them predict.
@@ -438,8 +492,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             ys, limit, self._wanted_inducing, options.entropy, is_classes=False
         )
         notes = self._said_of_rows(len(ys), rows, inducing)
-        X_all, y_all, all_noise, Xs, ys = Xs, ys, noise, Xs[rows], ys[rows]
-        noise = None if noise is None else noise.at(rows)
+        every = NumberRows(Xs, ys, noise)
+        Xs, ys, noise = every.at(rows)
         averaged, intercept, laws = (
             self._contaminated(Xs, ys, target, options)
             if self._is_contaminated
@@ -450,12 +504,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         )
         induced = None
         if inducing is not None:
-            own = functions_of(averaged.fits, Xs, intercept, noise)
-            is_scaled = isinstance(self.noise_std, str)
-            Z = X_all[inducing]
+            parts = NumberRows(Xs, ys, noise), every.at(inducing), every
+            fits, log_noise = averaged.fits, self._log_noise(target)
             induced = tuple(
-                induced_draws(each, Z, X_all, y_all, is_scaled=is_scaled, noise_of_rows=all_noise)
-                for each in own
+                self._induced(each, parts, log_noise, intercept, options.deadline) for each in fits
             )
         self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
         evidence = averaged.fits[0].fitted.evidence
@@ -464,10 +516,39 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         self._set_fitted(Xs, ys, noise, target, intercept, averaged.fits, evidence, induced)
         self.notes_ = (*said, *notes, *averaged.notes, *self._said_of_copies())
         if laws is not None:
-            laws = self._laws_of_all(laws, rows, X_all, y_all)
+            laws = self._laws_of_all(laws, rows, every.X, every.y)
             self._set_errors(y, laws, self._row_names(len(y)))
         self._warn_of_convergence()
         return self
+
+    def _induced(
+        self,
+        fit: KernelFit,
+        rows: tuple[NumberRows, NumberRows, NumberRows],
+        log_noise: float | None,
+        intercept_variance: float,
+        deadline: float | None,
+    ) -> InducedDraws:
+        """Condition the draws that predict on all rows, moved to where the inducing points' are.
+
+        ``rows`` are those that taught, those at the inducing points, and all.
+        """
+        taught, at_points, every = rows
+        own, few = self._settings(fit.kernel), fit.predicting
+        one, other = (
+            RegressionSettings(own, log_noise, noise).posterior(X, y) for X, y, noise in rows[:2]
+        )
+        if len(at_points.y) > len(taught.y):
+            draws = one.positions(fit.fitted.draws), mean_weights(fit.fitted.draws)
+            positions = moved(one, other, draws, one.positions(few), deadline)
+            few = draws_given(
+                {**other.parameters(positions), "dual_coef": few.flat("dual_coef")}, few
+            )
+        return induced_draws(
+            function_draws(few, taught.X, one.kernel, intercept_variance, taught.noise),
+            at_points.X, every.X, every.y,
+            is_scaled=isinstance(self.noise_std, str), noise_of_rows=every.noise,
+        )  # fmt: skip
 
     def _contaminated(
         self, Xs: Array, ys: Array, target: TargetScale, options: RunOptions
@@ -583,6 +664,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
                 parts.arrays[f"inducing/{i}/coef"] = functions.dual_coef
                 parts.arrays[f"inducing/{i}/factor"] = functions.factors
                 parts.arrays[f"inducing/{i}/scale"] = functions.scales
+                parts.arrays[f"inducing/{i}/theta"] = functions.theta
+                parts.arrays[f"inducing/{i}/noise_variance"] = functions.noise_variance
         return parts
 
     @staticmethod
@@ -598,7 +681,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         common.put_into(self)
         evidence, induced = restore_evidence(parts), None
         if "inducing/rows" in parts.arrays:
-            induced = restore_induced(functions_of(fits, X, intercept, noise), parts.arrays)
+            induced = _restored_induced(functions_of(fits, X, intercept, noise), parts.arrays)
         self._sources_of_columns = restore_sources(parts, X.shape[1]) or None
         self._set_fitted(X, y, noise, target, intercept, fits, evidence, induced)
         if self._is_contaminated:

@@ -60,6 +60,12 @@ def flat_weights(draws: Draws) -> FloatArray | None:
     return np.asarray(weights / weights.sum(), dtype=float)
 
 
+def mean_weights(draws: Draws) -> FloatArray:
+    """Return the weights of all draws in a mean, (n_total,), of sum 1: equal if they have none."""
+    weights = flat_weights(draws)
+    return np.full(draws.n_total, 1.0 / draws.n_total) if weights is None else weights
+
+
 def effective_size(draws: Draws) -> float:
     """Return how many equal draws the weighted ones are worth.
 
