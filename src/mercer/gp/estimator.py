@@ -29,6 +29,7 @@ from mercer.gp.averaging import (
     Rows,
     check_draws,
     choose_few,
+    choose_inducing,
     mixed_moments,
     sample_functions,
     with_few,
@@ -89,6 +90,7 @@ from mercer.likelihoods.logistic import class_probabilities, targets_and_totals
 from mercer.numerics.cholesky import Workspace, one_blas_thread
 from mercer.posterior.diagnostics import flat_weights, mean_weights
 from mercer.posterior.draws import Draws
+from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.hmc import HamiltonianAdaptation
@@ -296,17 +298,23 @@ class ClassTask:
         )
 
     def given(
-        self, fit: KernelFit, fitted: ClassTask, settings: GPSettings, deadline: float | None
+        self,
+        fit: KernelFit,
+        half: ClassTask,
+        fitted: ClassTask,
+        settings: GPSettings,
+        deadline: float | None,
     ) -> Draws:
-        """Return the draws that predict, of the ``fitted`` rows, given these rows: see `moved`.
+        """Return the draws that predict, of the ``fitted`` rows, given these rows.
 
-        Each mode is sought from what the draw says of the rows that taught nothing. A
-        `NumericalError` where none is found.
+        They are `moved` to where ``half`` of the rows have them. Each mode is sought from what the
+        draw says of the rows that taught nothing. A `NumericalError` where none is found.
         """
         model, every, few = self.model(settings), fit.fitted.draws, fit.predicting
         all_draws = self.thetas(every).reshape(every.n_total, -1), mean_weights(every)
         positions = self.thetas(few).reshape(few.n_total, -1)
-        positions = moved(fitted.model(settings), model, all_draws, positions, deadline)
+        taught = fitted.model(settings)
+        positions = moved(taught, half.model(settings), all_draws, positions, deadline)
         n, scratch, coefs = len(self.X), Workspace(), []
         with one_blas_thread():
             for theta, a in zip(model.split(positions), few.flat("dual_coef"), strict=True):
@@ -538,9 +546,9 @@ class GPClassifier(LabelPredictions, GPEstimator):
         )
         whole, why = None, tuple[str, ...]()
         if more_rows is not None:
-            X, y = every.at(more_rows).distinct(n_classes)
-            every_row = replace(task, X=X, y=y)
-            whole, why = self._given(every_row, task, averaged.fits, options.deadline)
+            rng, n_half = stream(options.entropy, "rows", 3), max(more // 2, len(rows))
+            half = choose_inducing(len(every.X), rows, n_half, rng)  # a gradient each a step
+            whole, why = self._given(every, (half, more_rows), task, averaged.fits, options)
         of_rows = self._said_of_rows(len(every.X), rows, None if whole is None else more_rows)
         self.diagnostics_ = averaged.diagnostics
         self.notes_ = (*said, *of_rows, *why, *(_IN_COMMON,) * is_said, *averaged.notes)
@@ -699,20 +707,27 @@ class GPClassifier(LabelPredictions, GPEstimator):
 
     def _given(
         self,
-        whole: ClassTask,
+        every: ClassRows,
+        chosen: tuple[Rows, Rows],
         fitted: ClassTask,
         fits: Sequence[KernelFit],
-        deadline: float | None,
+        options: RunOptions,
     ) -> tuple[Whole | None, tuple[str, ...]]:
-        """Give the functions that predict all rows, unless it is late; what is to be said then."""
+        """Give the functions that predict more rows, unless it is late; what is to be said then.
+
+        Of ``every`` row those are ``chosen`` by which hyperparameters move, and those given.
+        """
         why, draws = "no mode was found given more", list[Draws]()
+        parts = [every.at(rows).distinct(len(self.classes_)) for rows in chosen]
+        half, whole = (replace(fitted, X=X, y=y) for X, y in parts)
         with suppress(NumericalError):
             for each in fits:
-                if is_late(deadline):
+                if is_late(options.deadline):
                     why = "max_seconds left no time for more"
                     break
-                own, settings = fitted.of(each.kernel), self._settings(each.kernel)
-                draws.append(whole.of(each.kernel).given(each, own, settings, deadline))
+                settings, own = self._settings(each.kernel), whole.of(each.kernel)
+                both = half.of(each.kernel), fitted.of(each.kernel)
+                draws.append(own.given(each, *both, settings, options.deadline))
             else:
                 return Whole(whole, draws), ()
         return None, (f"predictions are those of these rows alone: {why}",)

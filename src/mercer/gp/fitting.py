@@ -603,7 +603,7 @@ def _fitted_maximum(maximum: Maximum, recorder: Recorder, labels: Labels) -> Fit
 # Of r times as many rows the likelihood's precision is about r times that of those that taught:
 # with C the covariance of the draws and P the prior's precision the posterior given all rows has
 # nearly the covariance (P + r (C^-1 - P))^-1. By Newton's steps with it its maximum is sought from
-# the mean of the draws, a gradient of all rows each; the draws keep their places about it, nearer
+# the mean of the draws, a gradient of these rows each; the draws keep their places about it, nearer
 # by as much.
 
 _MOST_MOVES, _FARTHEST_MOVE, _WORTH_A_MOVE = 3, 2.0, 2.0  # steps; of a log parameter; nats
@@ -625,7 +625,11 @@ def moved(
     """
     positions, weights = draws
     p, worth = positions.shape[1], 1.0 / np.square(weights).sum()
-    if len(positions) == 1 or len(orders_of_alike(model.kernel, model.X.shape[1], p)) > 1:
+    if (
+        len(model.X) <= len(taught.X)
+        or len(positions) == 1
+        or len(orders_of_alike(model.kernel, model.X.shape[1], p)) > 1
+    ):
         return few
     mean = weights @ positions
     shifted = positions - mean

@@ -200,10 +200,10 @@ def _with_few_draws(
     is_induced: bool,
 ) -> AveragedGP:
     """Choose the draws that predict, for standardised rows X (n, d) and targets y (n,)."""
-    most = (MOST_PREDICTING,) if is_induced else ()
 
     def few(each: KernelFit) -> tuple[Few, float] | None:
         (functions,) = functions_of((each,), X, intercept_variance, noise)
+        most = (each.share_of(MOST_PREDICTING),) if is_induced else ()
         found = few_functions(functions, y, *most)
         return None if found is None else (found[0], found[1] * target.scale)
 
@@ -538,12 +538,9 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         one, other = (
             RegressionSettings(own, log_noise, noise).posterior(X, y) for X, y, noise in rows[:2]
         )
-        if len(at_points.y) > len(taught.y):
-            draws = one.positions(fit.fitted.draws), mean_weights(fit.fitted.draws)
-            positions = moved(one, other, draws, one.positions(few), deadline)
-            few = draws_given(
-                {**other.parameters(positions), "dual_coef": few.flat("dual_coef")}, few
-            )
+        draws = one.positions(fit.fitted.draws), mean_weights(fit.fitted.draws)
+        positions = moved(one, other, draws, one.positions(few), deadline)
+        few = draws_given({**other.parameters(positions), "dual_coef": few.flat("dual_coef")}, few)
         return induced_draws(
             function_draws(few, taught.X, one.kernel, intercept_variance, taught.noise),
             at_points.X, every.X, every.y,
