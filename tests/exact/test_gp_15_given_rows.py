@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import mercer
 from mercer import GPClassifier, GPRegressor
-from mercer.gp import base, fitting
+from mercer.gp import base, fitting, softmax
 from mercer.gp import estimator as module
 from mercer.gp.fitting import GPSettings, RegressionSettings
 from mercer.gp.hyperparameters import NormalPrior
@@ -81,6 +81,14 @@ def test_gp_15_the_mode_of_every_draw_is_that_of_all_rows(
     p = model.predict_proba(Z)
     np.testing.assert_array_equal(p, model.predict_proba(Z, n_draws="all"))
     assert np.isfinite(p).all()
+
+
+def test_gp_15_where_products_find_no_mode_factors_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = fitted(3, shared_kernel=True)._whole.draws[0].flat("dual_coef")
+    monkeypatch.setattr(softmax, "climb_without_factors", lambda *_: False)
+    again = fitted(3, shared_kernel=True)._whole.draws[0].flat("dual_coef")
+    np.testing.assert_allclose(given, again, atol=1e-6)
+    assert not np.array_equal(given, again)
 
 
 @pytest.mark.parametrize("count", [2, 3])

@@ -60,6 +60,7 @@ from mercer.gp.softmax import (
     latent_covariance,
     multiply,
     softmax_evidence,
+    softmax_mode,
 )
 from mercer.kernels.base import Kernel
 from mercer.kernels.stationary import MaternARD, SpectralMixture, SquaredExponentialARD
@@ -160,7 +161,7 @@ def mode_near(K: Array, Y: Array, totals: Array, near: Array, scratch: Array) ->
     if Y.ndim == 1:
         no_gain = np.zeros_like(near)  # what it makes of the determinant is not asked for
         return laplace_evidence(K[0], Y, totals, (near, no_gain), scratch[0])[1]
-    return softmax_evidence(K, Y, near, scratch)[1]
+    return softmax_mode(K, Y, near, scratch)
 
 
 def correction_at_mode(

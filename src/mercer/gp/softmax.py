@@ -202,12 +202,32 @@ def _mode_of_several(
 
     most_rows = n_classes * _ROWS_A_CLASS if n_classes >= _MANY_CLASSES else _FEW_ROWS
     if len(K) == 1 and n <= most_rows:
-        a, f, most = np.empty_like(Y), np.empty_like(Y), max(_PRODUCTS, n)
-        start = np.zeros_like(Y) if near is None else np.clip(near, -_FARTHEST, _FARTHEST)
-        if climb_without_factors(K[0], Y, totals, start, a, f, last_step, most):
+        a, f, is_found = _without_factors(K[0], Y, totals, near, last_step)
+        if is_found:
             return a, f, factors_at(f)
         near = f if np.isfinite(f).all() else near
     return find_mode(K, Y, totals, factors_at, near, tolerance)
+
+
+def _without_factors(
+    K: Array, Y: Array, totals: Array, near: Array | None, last_step: float
+) -> tuple[Array, Array, bool]:
+    """Seek the mode by products with K alone; whether it was found."""
+    a, f, most = np.empty_like(Y), np.empty_like(Y), max(_PRODUCTS, len(K))
+    start = np.zeros_like(Y) if near is None else np.clip(near, -_FARTHEST, _FARTHEST)
+    return a, f, climb_without_factors(K, Y, totals, start, a, f, last_step, most)
+
+
+def softmax_mode(K: Array, Y: Array, near: Array, scratch: Array) -> Array:
+    """Return the dual coefficients of the mode, of one Gram matrix without factors if that ends.
+
+    As of `softmax_evidence`, of many rows that are evaluated once.
+    """
+    if len(K) == 1:
+        a, _, is_found = _without_factors(K[0], Y, Y.sum(axis=0), near, POLISHED)
+        if is_found:
+            return a
+    return softmax_evidence(K, Y, near, scratch)[1]
 
 
 def curvature(K: Array, proba: Array, scratch: Array, totals: Array) -> Curvature:
