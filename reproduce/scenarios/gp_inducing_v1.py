@@ -66,12 +66,12 @@ def run() -> dict[str, object]:
     return summary(rows)
 
 
-def summary(rows: Rows) -> dict[str, object]:
-    """Rows without the logs of single test rows, and how far each rival is behind."""
+def summary(rows: Rows, ours: str = OURS) -> dict[str, object]:
+    """Rows without the logs of single test rows, and how far each rival of ``ours`` is behind."""
     beside: dict[str, dict[str, list[float]]] = {}
     for table in dict.fromkeys(row["table"] for row in rows):
         own = {row["method"]: np.array(row["logs"]) for row in rows if row["table"] == table}
-        gaps = {name: logs - own[OURS] for name, logs in own.items() if name != OURS}
+        gaps = {name: logs - own[ours] for name, logs in own.items() if name != ours}
         beside[table] = {
             name: [round(float(gap.mean()), 4), round(float(gap.std() / len(gap) ** 0.5), 4)]
             for name, gap in gaps.items()

@@ -30,6 +30,7 @@ import mercer
 from mercer.data.named import TARGET, load_named
 from mercer.gp.averaging import stratified_rows
 from reproduce.cells import measured
+from reproduce.scenarios.gp_inducing_v1 import summary
 from reproduce.workloads import arm_v1
 
 SEED = 0
@@ -52,21 +53,7 @@ def run() -> dict[str, object]:
     """Scores and seconds of all methods on all tables."""
     cells = [(*each, method) for each in DATA for method in (ALL, TEACH, SUBSET, BANK)]
     with threadpool_limits(limits=1):
-        return summary(measured("gp-rows-v1", cells, cell))
-
-
-def summary(rows: Rows) -> dict[str, object]:
-    """Rows without the logs of single test rows, and how far each method is behind."""
-    beside: dict[str, dict[str, list[float]]] = {}
-    for table in dict.fromkeys(row["table"] for row in rows):
-        own = {row["method"]: np.array(row["logs"]) for row in rows if row["table"] == table}
-        gaps = {name: logs - own[ALL] for name, logs in own.items() if name != ALL}
-        beside[table] = {
-            name: [round(float(gap.mean()), 4), round(float(gap.std() / len(gap) ** 0.5), 4)]
-            for name, gap in gaps.items()
-        }
-    short = [{name: value for name, value in row.items() if name != "logs"} for row in rows]
-    return {"beside": beside, "rows": short}
+        return summary(measured("gp-rows-v1", cells, cell), ALL)
 
 
 def table_of(name: str) -> tuple[Array, NDArray[Any]]:

@@ -56,8 +56,9 @@ class ModelEntry:
     max_classes : int
         The most classes that a classifier can tell apart.
     auto_rows : int or None
-        The most rows for which "auto" takes it; None for any number. Of more than two classes it
-        is fewer in proportion, since each has a function of its own.
+        The most rows for which "auto" takes it; None for any number.
+    auto_rows_of_several : int
+        The same of C classes, three and more: this over C, since each has a function of its own.
     warm_up : str
         Function that compiles its loops ahead.
     compiler : str
@@ -75,6 +76,7 @@ class ModelEntry:
     summary: str
     max_classes: int = 0
     auto_rows: int | None = None
+    auto_rows_of_several: int = 2000
     warm_up: str = "compile_loops"
     compiler: str = "fitting"
     quicker: tuple[Mapping[str, Any], ...] = ()
@@ -84,7 +86,7 @@ class ModelEntry:
         """Return the most rows of so many classes (0: numbers) for which "auto" takes it."""
         if self.auto_rows is None:
             return math.inf
-        return self.auto_rows * 2 // max(n_classes, 2)
+        return self.auto_rows_of_several // n_classes if n_classes > 2 else self.auto_rows
 
     def compile_loops(self, tell: Callable[[str], None]) -> None:
         """Compile what the method needs, where that is not done yet; ``tell`` is told first."""
@@ -120,7 +122,7 @@ MODELS = (
         compiler="laplace",
         summary="Gaussian process classification",
         max_classes=50,
-        auto_rows=1000,
+        auto_rows=5000,
         quicker=(_MAXIMUM,),
     ),
     ModelEntry(
@@ -152,7 +154,7 @@ MODELS = (
         home="mercer.gp.regressor",
         compiler="laplace",
         summary="Gaussian process regression",
-        auto_rows=1000,
+        auto_rows=5000,
         quicker=(_MAXIMUM,),
     ),
     ModelEntry(

@@ -274,7 +274,7 @@ def test_all_rows_beside_those_that_teach(table: str, is_class: bool) -> None:
         rows += scenario.cell(table, 300, 40, 60, is_class, method, **own)
     assert [row["n_fitted"] for row in rows] == [300, 40]
     assert rows[0]["log_score"] < rows[1]["log_score"]
-    metrics = scenario.summary(rows)
+    metrics = scenario.summary(rows, scenario.ALL)
     gap, error = metrics["beside"][table][scenario.TEACH]
     assert gap == pytest.approx(rows[1]["log_score"] - rows[0]["log_score"], abs=2e-4)
     assert error > 0.0

@@ -67,7 +67,7 @@ def test_a_class_is_known_by_its_name(word: str, meant: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("n_classes", "n_rows", "found"),
-    [(2, 1000, "gp"), (2, 1001, "spectral"), (6, 333, "gp"), (6, 334, "spectral")],
+    [(2, 5000, "gp"), (2, 5001, "spectral"), (6, 333, "gp"), (6, 334, "spectral")],
 )
 def test_auto_of_classes_by_their_number_and_that_of_rows(
     n_classes: int, n_rows: int, found: str

@@ -467,11 +467,7 @@ def _able_to_do(options: FitOptions, table: TrainingTable, model: str) -> str:
 
 
 _AUDITORS = {"classification": ("sphere",), "regression": ("gp", "spectral")}
-
-
-def _most_rows_of_gp() -> float:
-    """Return how many rows of numbers a Gaussian process is taken for."""
-    return choose_model("gp", "regression", 0, 0).most_rows(0)
+_MOST_AUDITED = 1000  # rows of numbers, by a Gaussian process: more are not fitted with errors
 
 
 def _auditor(
@@ -498,7 +494,7 @@ def _auditor(
         )
     if model == "auto":
         known = choose_model("spectral", "regression", 0, 0).estimator_class()().get_params()
-        is_large = len(table.labels) > _most_rows_of_gp() and settings.keys() <= known.keys()
+        is_large = len(table.labels) > _MOST_AUDITED and settings.keys() <= known.keys()
         model = "spectral" if is_large else "gp"
     if settings.get("noise", CONTAMINATED) not in WITH_ERRORS:
         raise UsageError(
@@ -558,7 +554,7 @@ def _describe_model(
         summary += ", averaged over hyperparameters"
     summary += features_words(estimator)
     if options.model == "auto" and options.scoring is None:
-        large = f" above {_most_rows_of_gp():g} rows" if entry.name == "spectral" else ""
+        large = f" above {_MOST_AUDITED} rows" if entry.name == "spectral" else ""
         why = "the one that audits" + large
     if options.model == "auto" and options.scoring is not None:
         first = able_models(table.task.name, 0)[0]
@@ -580,6 +576,8 @@ def _describe_model(
 def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -> None:
     """Warn where n x n matrices of a kernel make a run long, or walls of many rows may."""
     params = estimator.get_params()
+    taught = params.get("max_rows", n)  # "auto" is few enough
+    n = min(n, taught) if isinstance(taught, int) else 0
     if n <= LARGE or params.get("kernel", "linear") == "linear":
         return
     if params.get("rank") is not None:

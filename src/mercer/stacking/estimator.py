@@ -115,7 +115,7 @@ _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "basis": {},
 }
 _SETTINGS_OF_FACTOR: Final = {**_SETTINGS["gp"], "noise": "lognormal"}
-_MOST_ROWS: Final = {"sphere": 1000}  # "auto": of more it takes too long
+_MOST_ROWS: Final = {"gp": 1000, "sphere": 1000}  # "auto": of more it takes too long
 
 
 def _are_less_skewed_in_logs(y: Array) -> bool:
@@ -334,7 +334,8 @@ class _Stack(KernelEstimator):
         if given is None:
             given = [*able, _BOOSTING]
             for name, entry in able.items():
-                most = min(entry.most_rows(n_classes), _MOST_ROWS.get(name, math.inf))
+                fewer = 2.0 / max(n_classes, 2) if name == "gp" else 1.0
+                most = min(entry.most_rows(n_classes), fewer * _MOST_ROWS.get(name, math.inf))
                 if ((n_costly or n) if name == "gp" else n) > most:  # it fits rows alike as one
                     given.remove(name)
                     notes.append(

@@ -6,11 +6,13 @@ import csv
 import io
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from mercer import models
+from mercer import GPRegressor, models
+from mercer.cli.fitting import _warn_of_size
 
 from .conftest import TINY
 
@@ -62,28 +64,28 @@ def test_compare_sets_it_beside_the_others(run, curve: Path) -> None:
     assert "mercer gp" in names
 
 
-def test_above_1000_rows_auto_takes_another(run, tmp_path: Path) -> None:
-    table = write_curve(tmp_path / "long.csv", n=1001)
+def test_above_5000_rows_auto_takes_another(run, tmp_path: Path) -> None:
+    table = write_curve(tmp_path / "long.csv", n=5001)
     code, said, err = run(
         "fit", table, "--target", "y", "--test-size", "0.5", "--no-refit", *TINY,
         "--set", "n_frequencies=4",
     )  # fmt: skip
     assert code == 0, err
     assert "model     spectral" in said
-    assert "auto: above 1000 rows gp takes too long" in said
+    assert "auto: above 5000 rows gp takes too long" in said
 
 
 def test_of_classes_rows_that_are_alike_count_once(run, tmp_path: Path) -> None:
     """Of numbers they do not: their targets differ."""
     rng = np.random.default_rng(0)
-    cells = zip(*(rng.choice(list(each), 1200) for each in ("abc", "mf", "yn")), strict=True)
+    cells = zip(*(rng.choice(list(each), 5200) for each in ("abc", "mf", "yn")), strict=True)
     lines = [",".join(row) for row in cells]
     table = tmp_path / "alike.csv"
     table.write_text("deck,sex,survived\n" + "\n".join(lines) + "\n")
     code, said, err = run("fit", table, "--target", "survived", "--test-size", "0.5", *TINY)
     assert code == 0, err
     assert "model     gp" in said
-    assert "auto: 6 of 1200 rows differ in their inputs" in said
+    assert "auto: 6 of 5200 rows differ in their inputs" in said
 
 
 def test_d12_of_more_rows_than_it_is_for_some_are_chosen(run, tmp_path: Path) -> None:
@@ -94,3 +96,17 @@ def test_d12_of_more_rows_than_it_is_for_some_are_chosen(run, tmp_path: Path) ->
     )  # fmt: skip
     assert code == 0
     assert "fitted to 60 of 540 rows" in said
+
+
+@pytest.mark.parametrize(
+    ("max_rows", "n", "is_warned"),
+    [("auto", 10**5, False), (3000, 10**5, True), (3000, 1500, False), (500, 10**5, False)],
+)
+def test_it_is_said_where_the_rows_that_teach_take_long(
+    max_rows: int | str, n: int, is_warned: bool
+) -> None:
+    session, entry = Mock(), models.choose_model("gp", "regression", 0, n)
+    _warn_of_size(entry, GPRegressor(max_rows=max_rows), n, session)
+    assert session.note.called == is_warned
+    if is_warned:
+        assert "3000 rows: the time of gp grows with their cube" in session.note.call_args.args[1]
