@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import time
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,27 @@ def test_gp_15_once_it_is_late_the_rows_that_taught_answer() -> None:
     assert model.notes_[1] == (
         "predictions are those of these rows alone: max_seconds left no time for more"
     )
+
+
+def test_gp_15_of_numbers_too_once_it_is_late() -> None:
+    own = {name: value for name, value in TINY.items() if name != "kernel"}
+    model = GPRegressor(kernel="rbf", **own, max_seconds=1e-6).fit(X, NOISY)
+    assert len(model._functions[0].X) == LEARNING
+    assert model.notes_[0].startswith(f"fitted to {LEARNING} of {N} rows, a random choice")
+    assert model.notes_[1].endswith("rows alone: max_seconds left no time for more")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    deadline: float | None
+
+
+def test_gp_15_part_of_the_time_is_left_for_all_rows() -> None:
+    model, now = GPRegressor(), time.monotonic()
+    learning = model._learning(Options(now + 1000.0), np.arange(3))
+    assert learning.deadline == pytest.approx(now + 600.0, abs=20.0)
+    assert model._learning(Options(None), np.arange(3)).deadline is None
+    assert model._learning(Options(now + 1000.0), None).deadline == now + 1000.0
 
 
 def test_gp_15_where_no_mode_is_found_the_rows_that_taught_answer(

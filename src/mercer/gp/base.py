@@ -63,6 +63,7 @@ from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import Rule as SchemaRule
 from mercer.random import stream
 from mercer.sampling.driver import RunOptions
+from mercer.sampling.signals import part_of_time
 
 # A fitted GP as parts of a model file, and what is checked of those that come back.
 
@@ -321,6 +322,10 @@ MOST_ROWS = 5000
 _LEARNING, _LEARNING_OF_SEVERAL, _PARAMETERS = 1000, 1400, 20
 _COST_OF_CLASS, _LEAST_OF_CLASS = 8.0 / 3.0, 10
 _INDUCING = 2048  # "auto"
+_TIME_OF_LEARNING = 0.6  # share of max_seconds, where functions are given more rows
+#: What is said where they are not, with the reason.
+ROWS_ALONE = "predictions are those of these rows alone: "
+LATE = "max_seconds left no time for more"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -472,6 +477,13 @@ class GPEstimator(KernelEstimator):
     def _most_given(self, limit: int, n_classes: int) -> int:
         """Return how many rows functions are given at most: a factorisation a draw."""
         return max(int(MOST_ROWS * _cost_of_classes(n_classes) ** (-1.0 / 3.0)), limit)
+
+    @staticmethod
+    def _learning(options: RunOptions, given: NDArray[np.int64] | None) -> RunOptions:
+        """Return options whose deadline leaves time to give functions more rows, if any are."""
+        if given is None:
+            return options
+        return replace(options, deadline=part_of_time(options.deadline, _TIME_OF_LEARNING))
 
     @property
     def _wanted_inducing(self) -> int:

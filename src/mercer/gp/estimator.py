@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -35,6 +34,8 @@ from mercer.gp.averaging import (
     with_few,
 )
 from mercer.gp.base import (
+    LATE,
+    ROWS_ALONE,
     GPEstimator,
     check_weights,
     copies,
@@ -308,7 +309,8 @@ class ClassTask:
         """Return the draws that predict, of the ``fitted`` rows, given these rows.
 
         They are `moved` to where ``half`` of the rows have them. Each mode is sought from what the
-        draw says of the rows that taught nothing. A `NumericalError` where none is found.
+        draw says of the rows that taught nothing. A `NumericalError` where none is found, a
+        `TimeoutError` once it is late.
         """
         model, every, few = self.model(settings), fit.fitted.draws, fit.predicting
         all_draws = self.thetas(every).reshape(every.n_total, -1), mean_weights(every)
@@ -318,6 +320,8 @@ class ClassTask:
         n, scratch, coefs = len(self.X), Workspace(), []
         with one_blas_thread():
             for theta, a in zip(model.split(positions), few.flat("dual_coef"), strict=True):
+                if is_late(deadline):
+                    raise TimeoutError
                 near = fitted._mode_at(theta, a, self.X)
                 K = scratch.take_stack("grams", len(theta), n)
                 for own, out in zip(theta, K, strict=True):
@@ -536,7 +540,8 @@ class GPClassifier(LabelPredictions, GPEstimator):
         is_said = task.is_shared and not (self._is_auto or self.shared_kernel is True)
         task.compile(options)
 
-        averaged = self._fit_kernels(self._kernel_task(task, given, options), options)
+        learning = self._learning(options, more_rows)
+        averaged = self._fit_kernels(self._kernel_task(task, given, learning), learning)
         most = MOST_FEW if more_rows is None else MOST_PREDICTING
         averaged = with_few(
             averaged,
@@ -717,20 +722,19 @@ class GPClassifier(LabelPredictions, GPEstimator):
 
         Of ``every`` row those are ``chosen`` by which hyperparameters move, and those given.
         """
-        why, draws = "no mode was found given more", list[Draws]()
+        draws = list[Draws]()
         parts = [every.at(rows).distinct(len(self.classes_)) for rows in chosen]
         half, whole = (replace(fitted, X=X, y=y) for X, y in parts)
-        with suppress(NumericalError):
+        try:
             for each in fits:
-                if is_late(options.deadline):
-                    why = "max_seconds left no time for more"
-                    break
                 settings, own = self._settings(each.kernel), whole.of(each.kernel)
                 both = half.of(each.kernel), fitted.of(each.kernel)
                 draws.append(own.given(each, *both, settings, options.deadline))
-            else:
-                return Whole(whole, draws), ()
-        return None, (f"predictions are those of these rows alone: {why}",)
+        except TimeoutError:
+            return None, (ROWS_ALONE + LATE,)
+        except NumericalError:
+            return None, (f"{ROWS_ALONE}no mode was found given more",)
+        return Whole(whole, draws), ()
 
     def _set_fitted(
         self,

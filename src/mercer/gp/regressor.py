@@ -35,6 +35,8 @@ from mercer.gp.averaging import (
 )
 from mercer.gp.base import (
     LARGEST,
+    LATE,
+    ROWS_ALONE,
     GPEstimator,
     check_weights,
     copies,
@@ -81,6 +83,7 @@ from mercer.posterior.schema import check_arrays
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
+from mercer.sampling.signals import is_late
 
 __all__ = ["GPRegressor"]
 
@@ -491,24 +494,25 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         rows, inducing = self._chosen_rows(
             ys, limit, self._wanted_inducing, options.entropy, is_classes=False
         )
-        notes = self._said_of_rows(len(ys), rows, inducing)
-        every = NumberRows(Xs, ys, noise)
+        every, learning = NumberRows(Xs, ys, noise), self._learning(options, inducing)
         Xs, ys, noise = every.at(rows)
         averaged, intercept, laws = (
-            self._contaminated(Xs, ys, target, options)
+            self._contaminated(Xs, ys, target, learning)
             if self._is_contaminated
-            else (*self._averaged(Xs, ys, noise, target, options), None)
+            else (*self._averaged(Xs, ys, noise, target, learning), None)
         )
         averaged = _with_few_draws(
             averaged, Xs, ys, intercept, noise, target, is_induced=inducing is not None
         )
         induced = None
-        if inducing is not None:
+        if inducing is not None and not is_late(options.deadline):
             parts = NumberRows(Xs, ys, noise), every.at(inducing), every
             fits, log_noise = averaged.fits, self._log_noise(target)
             induced = tuple(
                 self._induced(each, parts, log_noise, intercept, options.deadline) for each in fits
             )
+        alone = (ROWS_ALONE + LATE,) * (inducing is not None and induced is None)
+        notes = *self._said_of_rows(len(every.y), rows, inducing if induced else None), *alone
         self.diagnostics_ = averaged.diagnostics.scaled(target.scale)
         evidence = averaged.fits[0].fitted.evidence
         if evidence is not None:  # of targets in the user's units
