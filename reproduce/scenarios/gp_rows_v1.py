@@ -35,7 +35,6 @@ from reproduce.workloads import arm_v1
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 N_NEW, _LEAST_OF_CLASS = 2000, 150
 #: Name of a table, rows to learn from, rows that teach, rows of the subset, whether classes.
 DATA = (
