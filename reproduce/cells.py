@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.base import is_classifier
 from threadpoolctl import threadpool_limits
 
-__all__ = ["PER_CENT", "SECONDS", "VARIABLE", "means", "measured", "measured_tables"]
+__all__ = ["PER_CENT", "SECONDS", "VARIABLE", "held_out", "means", "measured", "measured_tables"]
 
 VARIABLE = "MERCER_BENCH_CACHE"
 #: CPU seconds after which scenarios that can stop begin nothing more.
@@ -107,6 +108,21 @@ def _read(path: Path | None) -> dict[str, list[dict[str, Any]]]:
 
 #: How `means` gives shares.
 PER_CENT: dict[str, Any] = {"factor": 100.0, "n_digits": 1}
+
+
+def held_out(model: Any, X: Any, y: Any) -> tuple[Any, float]:
+    """Score rows that were held out: -log probability or density of each, and the error.
+
+    Of a classifier that is the share of wrong labels, of a regressor the squared error over the
+    variance of these targets.
+    """
+    if is_classifier(model):
+        proba, place = model.predict_proba(X), np.searchsorted(model.classes_, y)
+        logs = np.log(proba[np.arange(len(place)), place])
+        return -logs, float((proba.argmax(axis=1) != place).mean())
+    parts = [slice(begin, begin + 500) for begin in range(0, len(X), 500)]
+    logs = np.concatenate([model.predictive(X[part]).log_density(y[part]) for part in parts])
+    return -logs, float(np.mean((model.predict(X) - y) ** 2) / np.var(y))
 
 
 def means(

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 import mercer
 from mercer.data.named import TARGET, load_named
-from reproduce.cells import measured
+from reproduce.cells import held_out, measured
 
 SEED = 0
 NEEDS_DATA = True
@@ -111,14 +111,7 @@ def cell(
             begin = time.process_time()
             fitted = kind(standardize=how, **common).fit(X, y)
             seconds = time.process_time() - begin
-            if is_class:
-                proba = fitted.predict_proba(X_new)
-                place = np.searchsorted(fitted.classes_, y_new)
-                scores = -np.log(proba[np.arange(len(place)), place])
-                error = float((proba.argmax(axis=1) != place).mean())
-            else:
-                scores = -fitted.predictive(X_new).log_density(y_new)
-                error = float(np.mean((fitted.predict(X_new) - y_new) ** 2) / np.var(y_new))
+            scores, error = held_out(fitted, X_new, y_new)
         row = {"data": name, "n_rows": n, "model": model, "how": how, "seed": seed}
         row |= {"seconds": seconds, "log_score": float(scores.mean()), "error": error}
         rows.append(row | {"is_one": fitted.standardizer_.has_one_scale})

@@ -145,8 +145,7 @@ def test_gp_15_once_it_is_late_the_rows_that_taught_answer() -> None:
 
 
 def test_gp_15_of_numbers_too_once_it_is_late() -> None:
-    own = {name: value for name, value in TINY.items() if name != "kernel"}
-    model = GPRegressor(kernel="rbf", **own, max_seconds=1e-6).fit(X, NOISY)
+    model = GPRegressor(**TINY, max_seconds=1e-6).fit(X, NOISY)
     assert len(model._functions[0].X) == LEARNING
     assert model.notes_[0].startswith(f"fitted to {LEARNING} of {N} rows, a random choice")
     assert model.notes_[1].endswith("rows alone: max_seconds left no time for more")
@@ -283,8 +282,7 @@ def test_gp_15_moved_draws_are_likelier_given_all_rows() -> None:
         for each in (fit.predicting, model._whole.draws[0])
     )
     assert after > before + 0.5
-    own = {name: value for name, value in TINY.items() if name != "kernel"}
-    numbers = GPRegressor(kernel="rbf", **{**own, "n_draws": 200}).fit(X, NOISY)
+    numbers = GPRegressor(**{**TINY, "n_draws": 200}).fit(X, NOISY)
     (functions,), (fit,) = numbers._functions, numbers._fits
     ys = (NOISY - numbers.target_centre_) / numbers.target_scale_
     settings = RegressionSettings(numbers._settings("rbf"), None)

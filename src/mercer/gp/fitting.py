@@ -651,6 +651,8 @@ def _climbed(
     model: HyperparameterTarget, position: Array, covariance: Array, deadline: float | None
 ) -> Array:
     """Climb from a position by a few Newton's steps, with the covariance that all are to have."""
+    if is_late(deadline):
+        return position
     point = model.evaluate(position)
     for _ in range(_MOST_MOVES):
         if is_late(deadline) or not np.isfinite(point.log_density):

@@ -373,7 +373,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         more than 20 inputs fewer, as many as take about as long.
     n_inducing : int, "auto" or None, default="auto"
         With more rows than ``max_rows``: inducing points, from 10 to 5000, by which predictions
-        are of all rows, by four draws of each kernel. "auto": 2048, or all rows if these are fewer,
+        are of all rows, by four draws or a few more. "auto": 2048, or all rows if these are fewer,
         by which predictions are exact; none where targets may be wrong (``noise``). None:
         predictions are of the rows that teach.
 
@@ -539,14 +539,14 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         """
         taught, at_points, every = rows
         own, few = self._settings(fit.kernel), fit.predicting
-        one, other = (
+        drawn, model = (
             RegressionSettings(own, log_noise, noise).posterior(X, y) for X, y, noise in rows[:2]
         )
-        draws = one.positions(fit.fitted.draws), mean_weights(fit.fitted.draws)
-        positions = moved(one, other, draws, one.positions(few), deadline)
-        few = draws_given({**other.parameters(positions), "dual_coef": few.flat("dual_coef")}, few)
+        draws = drawn.positions(fit.fitted.draws), mean_weights(fit.fitted.draws)
+        positions = moved(drawn, model, draws, drawn.positions(few), deadline)
+        few = draws_given({**model.parameters(positions), "dual_coef": few.flat("dual_coef")}, few)
         return induced_draws(
-            function_draws(few, taught.X, one.kernel, intercept_variance, taught.noise),
+            function_draws(few, taught.X, model.kernel, intercept_variance, taught.noise),
             at_points.X, every.X, every.y,
             is_scaled=isinstance(self.noise_std, str), noise_of_rows=every.noise,
         )  # fmt: skip

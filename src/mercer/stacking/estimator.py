@@ -334,8 +334,7 @@ class _Stack(KernelEstimator):
         if given is None:
             given = [*able, _BOOSTING]
             for name, entry in able.items():
-                fewer = 2.0 / max(n_classes, 2) if name == "gp" else 1.0
-                most = min(entry.most_rows(n_classes), fewer * _MOST_ROWS.get(name, math.inf))
+                most = min(entry.most_rows(n_classes), _MOST_ROWS.get(name, math.inf))
                 if ((n_costly or n) if name == "gp" else n) > most:  # it fits rows alike as one
                     given.remove(name)
                     notes.append(
