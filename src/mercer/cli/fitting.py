@@ -588,7 +588,7 @@ def _warn_of_size(entry: ModelEntry, estimator: Any, n: int, session: Session) -
             words = "where many labels look wrong this takes up to an hour; --set max_seconds=900"
             session.note("time", f"{words} ends it in time")
         return
-    few = ", or --set rank=512 --set sampler=propagation (of two classes, approximate)"
+    few = ", or --set rank=512 --set sampler=propagation (approximate)"
     finite = few if "rank" in params else ""
     ends = "; --set max_seconds=60 ends it in time" if params.get("max_seconds", 0) is None else ""
     session.note(

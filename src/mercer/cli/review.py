@@ -27,8 +27,13 @@ from mercer.estimation.run import digest_json
 from mercer.review.journal import open_journal
 from mercer.review.reviewer import Labels, Reviewer
 from mercer.sampling.progress import waiting
-from mercer.sphere.evidence import LARGEST_PROPAGATED
-from mercer.sphere.selection import FEATURES_OF_MANY, LARGEST_EXACT, settings_of_many
+from mercer.sphere.propagation import LARGEST_PROPAGATED
+from mercer.sphere.selection import (
+    FEATURES_OF_MANY,
+    LARGEST_EXACT,
+    MOST_PROPAGATED_CLASSES,
+    settings_of_many,
+)
 
 _ENDING = ".review.jsonl"
 
@@ -173,9 +178,9 @@ def _review(
     n, n_classes = len(table.labels), len(labels.classes)
     if n > LARGEST_EXACT and "sampler" not in settings_of_many(n, n_classes):
         raise DataError(
-            f"{data}: {n} rows of {n_classes} classes are more than the {LARGEST_EXACT} (of two "
-            f"classes {LARGEST_PROPAGATED // FEATURES_OF_MANY}) that a review can learn from again "
-            "and again; `mercer audit` lists those to look at"
+            f"{data}: {n} rows of {n_classes} classes are more than the {LARGEST_EXACT} (of up to "
+            f"{MOST_PROPAGATED_CLASSES} classes {LARGEST_PROPAGATED // FEATURES_OF_MANY}) that a "
+            "review can learn from again and again; `mercer audit` lists those to look at"
         )
     describe_table(table, session)
     if pool is not None:

@@ -25,7 +25,7 @@ from mercer.plot.style import (
 from mercer.posterior.labels import longest_list
 
 if TYPE_CHECKING:
-    from mercer.sphere.evidence import EvidenceCurve
+    from mercer.sphere.tempering import EvidenceCurve
 
 __all__ = ["evidence_curve", "label_errors", "laplace_distance", "target_errors"]
 

@@ -48,7 +48,6 @@ from mercer.posterior.draws import Table, finite_or_none
 from mercer.posterior.labels import covariance_of_draws
 from mercer.random import stream
 from mercer.sampling.checkpoint import digest_arrays
-from mercer.sphere.evidence import LARGEST_PROPAGATED, EvidenceCurve
 from mercer.sphere.fitting import (
     LARGEST_WHOLE,
     FittedSphere,
@@ -61,10 +60,12 @@ from mercer.sphere.fitting import (
     say_comparison,
 )
 from mercer.sphere.prediction import PosteriorSample, finite_log_score, recorded_probability, votes
+from mercer.sphere.propagation import LARGEST_PROPAGATED
 from mercer.sphere.sampler import MOVES
 from mercer.sphere.saved import parts_of, restore
 from mercer.sphere.selection import Candidate, SpaceArguments, make_candidates
 from mercer.sphere.space import FeatureSpace, StoredInputs, extremes, some_columns
+from mercer.sphere.tempering import EvidenceCurve
 
 __all__ = [
     "LEARN",
@@ -420,8 +421,8 @@ class KernelGibbsClassifier(SampleClassifier):
         great circles; "auto" takes a cycle that suits the rank; "tempered" adds rungs at higher
         noise that swap with the chain, for few rows and several modes. "propagation" takes
         independent draws from the normal law that expectation propagation finds: approximate, of
-        two classes and rows in memory, seconds where chains take minutes; ``label_error_proba_``
-        is then what it says itself.
+        rows in memory, seconds where chains take minutes (of several classes for many rows only,
+        at one rate or one a row); ``label_error_proba_`` is then what it says itself.
     fit_intercept : bool, default=True
         Adds 1 to the kernel, whose mean variance is 1; not for a precomputed one.
     standardize : str or False, default="auto"

@@ -32,7 +32,7 @@ from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
 from mercer.sampling.progress import tell, waiting
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sampling.signals import part_of_time
-from mercer.sphere.evidence import EvidenceCurve, approximate_posterior
+from mercer.sphere.propagation import RESTLESS, NormalLaw, approximate_posterior, leads
 from mercer.sphere.sampler import (
     NormalSampler,
     PriorStart,
@@ -77,7 +77,7 @@ from mercer.sphere.several import default_moves as default_several_moves
 from mercer.sphere.several import first_moves as first_several_moves
 from mercer.sphere.several_loops import largest_of_normals, perceptron
 from mercer.sphere.space import Design, Space
-from mercer.sphere.tempering import TemperedSampler, keep_nothing
+from mercer.sphere.tempering import EvidenceCurve, TemperedSampler, keep_nothing
 
 # The sampler of a model, by the number of classes and rows, and what a draw of it keeps.
 
@@ -116,22 +116,21 @@ class Chains:
 
 def check_sampler(sampler: str, noise: LabelNoise | Confusion) -> None:
     """Refuse a sampler that does not go with the number of classes or of rows."""
-    if isinstance(noise, Confusion) and sampler == "hmc":
+    if isinstance(noise, Confusion) and sampler in ("hmc", "propagation"):
         raise UsageError(
-            "sampler='hmc' with more than two classes needs one noise rate, or one a row; use "
-            "'auto' or 'lines'"
+            f"sampler={sampler!r} with more than two classes needs one noise rate, or one a row; "
+            "use 'auto' or 'lines'"
         )
-    if noise.n_classes > 2 and sampler not in ("auto", "hmc", "lines"):
-        raise UsageError(f"sampler={sampler!r} is for two classes; use 'auto', 'hmc' or 'lines'")
-    if isinstance(noise, Confusion) or noise.n_classes > 2 or len(noise.group) <= LARGEST_WHOLE:
+    if noise.n_classes > 2 and sampler not in ("auto", "hmc", "lines", "propagation"):
+        own = "'auto', 'hmc', 'lines' or 'propagation'"
+        raise UsageError(f"sampler={sampler!r} is for two classes; use {own}")
+    if isinstance(noise, Confusion) or noise.n_classes > 2 or sampler == "propagation":
         return
-    if sampler == "propagation":  # any noise
+    if len(noise.group) <= LARGEST_WHOLE:
         return
     if sampler not in ("auto", "hmc"):
-        raise UsageError(
-            f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use 'auto', 'hmc' or "
-            "'propagation'"
-        )
+        own = "'auto', 'hmc' or 'propagation'"
+        raise UsageError(f"sampler={sampler!r} needs at most {LARGEST_WHOLE} rows; use {own}")
     if not noise.is_common or noise.must_be_right.any():
         raise UsageError(RATE_OF_MANY)
 
@@ -149,10 +148,10 @@ def make_chains(
     ``sampler`` is "auto", "tempered", "propagation" or one move; the margins of ``rows`` (k,) are
     monitored.
     """
+    if sampler == "propagation" and isinstance(noise, LabelNoise):
+        return _normal(space, labels, noise, rows)
     if isinstance(noise, Confusion) or noise.n_classes > 2:
         return _several(space, labels, noise, sampler, rows, n_warmup)
-    if sampler == "propagation":
-        return _normal(space, labels, noise, rows)
     if len(labels) > LARGEST_WHOLE:
         return _screened(space, labels, noise, rows, n_warmup)
     design = space.design()
@@ -181,25 +180,26 @@ class _Recorder:
     labels: NDArray[np.int64] | None = None
     walls: Walls | None = None  # of two classes: what f has a value for
 
-    def __call__(self, f: Array, g: Array) -> Mapping[str, NDArray[Any]]:
+    def __call__(
+        self, f: Array, g: Array, is_wrong: NDArray[np.bool_] | None = None
+    ) -> Mapping[str, NDArray[Any]]:
         """Return coefficients, their length, errors, and margins as cosines.
 
-        Of several classes the margin is the lead of the recorded class over the best other.
+        Of several classes the margin is the lead of the label. Which are wrong may be known.
         """
         length = np.linalg.norm(g)
         chosen: dict[str, NDArray[Any]] = {}
         f = f if self.walls is None else self.walls.rows(f)
         if self.labels is not None:
-            everyone = np.arange(len(self.labels))
-            own, others = f[self.labels, everyone], f.copy()
-            others[self.labels, everyone] = -np.inf
-            f = own - others.max(axis=0)
-            classes = np.where(f > 0.0, self.labels, others.argmax(axis=0))
-            chosen = {"chosen": classes.astype(np.int16)}
+            f, other = leads(f, self.labels)
+        if is_wrong is None:
+            is_wrong = f <= 0.0
+        if self.labels is not None:
+            chosen = {"chosen": np.where(is_wrong, other, self.labels).astype(np.int16)}
         return {
             "coefficients": self.space.coefficients(self.design, g),
             "length": np.asarray(length),
-            "is_wrong": f <= 0.0,
+            "is_wrong": is_wrong,
             **chosen,
             "margin": f[self.rows] / (length * self.lengths[self.rows]),
         }
@@ -260,33 +260,30 @@ def _normal(
     space: Space, labels: NDArray[np.int64], noise: LabelNoise, rows: NDArray[np.int64]
 ) -> Chains:
     L, variance = space.smooth_rows()
-    L, nugget = signed_rows(L, labels), space.nugget
-    weights, laws = approximate_posterior(L, variance, noise)
-    dual: Array | None = None
+    nugget, several, dual = space.nugget, None if noise.n_classes == 2 else labels, None
+    if several is None:
+        L = signed_rows(L, labels)
+    weights, laws = approximate_posterior(L, variance, noise, several)
     if len(labels) > LARGEST_WHOLE:
-        monitored = L[rows]
-        recorder: Any = _ScreenedRecorder(monitored, _lengths(monitored))
+        of_rows = None if several is None else several[rows]
+        recorder: Any = _ScreenedRecorder(L[rows], _lengths(L[rows]), of_rows)
         record = functools.partial(_many, recorder, noise)
     else:
         design = space.design()
-        recorder = _Recorder(space, design, _lengths(design.L), rows)
-        record, dual = functools.partial(_whole, recorder), design.dual
-    signs = None if nugget == 0.0 else np.where(labels == 1, 1.0, -1.0)
-    lift = functools.partial(_of_whole_space, dual, signs)
-    return Chains(NormalSampler(L, nugget, weights, laws, lift, record), None)
+        recorder = _Recorder(space, design, _lengths(design.L), rows, several)
+        record, dual = recorder, design.dual
+    signs = np.where((labels == 1) | (noise.n_classes > 2), 1.0, -1.0)
+    lift = functools.partial(_of_whole_space, dual, None if nugget == 0.0 else signs)
+    own = nugget if several is None or dual is not None else 0.0  # of f nothing is kept then
+    return Chains(NormalSampler(L, own, weights, laws, lift, record), None)
 
 
 def _of_whole_space(dual: Array | None, signs: Array | None, f: Array, g: Array) -> Array:
     """What all of f says; without noise of rows, and of finite features, g are its coordinates."""
     if dual is not None and signs is not None:
         return np.asarray((f * signs) @ dual)
-    return g if dual is None else np.pad(g, [(0, 0), (0, dual.shape[1] - g.shape[1])])
-
-
-def _whole(
-    recorder: _Recorder, f: Array, g: Array, is_wrong: NDArray[np.bool_]
-) -> Mapping[str, NDArray[Any]]:
-    return {**recorder(f, g), "is_wrong": is_wrong}
+    more = 0 if dual is None else dual.shape[1] - g.shape[-1]
+    return np.pad(g, [(0, 0)] * (g.ndim - 1) + [(0, more)])
 
 
 def _many(
@@ -304,16 +301,14 @@ class _ScreenedRecorder:
 
     L: Array  # of the monitored rows
     lengths: Array
+    labels: NDArray[np.int64] | None = None  # of several classes
 
     def __call__(self, n_errors: int, g: Array) -> Mapping[str, NDArray[Any]]:
         """Return coefficients, their length, the number of errors, and margins as cosines."""
-        length = np.linalg.norm(g)
-        return {
-            "coefficients": g,
-            "length": np.asarray(length),
-            "n_errors": np.asarray(float(n_errors)),
-            "margin": self.L @ g / (length * self.lengths),
-        }
+        length = np.asarray(np.linalg.norm(g))
+        f = self.L @ g if self.labels is None else leads(g @ self.L.T, self.labels)[0]
+        said = {"coefficients": g, "length": length, "n_errors": np.asarray(float(n_errors))}
+        return {**said, "margin": f / (length * self.lengths)}
 
 
 # P(class) of the training rows, their recorded labels taken into account.
@@ -327,21 +322,24 @@ def label_proba(
     spaces: Sequence[Space],
     labels: NDArray[np.int64],
     n_classes: int,
-    p_wrong: Array | None = None,
+    known: Array | None = None,
 ) -> Array:
     """Average over draws the class that each classifier gives to a training row: (n, C).
 
     The draws have "is_wrong", and for several classes "chosen"; for many rows neither, but
     coefficients of the finite features of ``spaces``, one for each "model". Labels are as recorded,
-    0..C-1. ``p_wrong`` (n,) is given where it is known without the noise of draws.
+    0..C-1. What is ``known`` without the noise of draws is P(the label is wrong), (n,), of two
+    classes, and of several the result, (n, C).
     """
+    if known is not None and known.ndim == 2:
+        return known
     if "chosen" in draws.variables:
         chosen = draws.flat("chosen")
         return np.stack([(chosen == c).mean(axis=0) for c in range(n_classes)], axis=1)
-    if p_wrong is None and "is_wrong" in draws.variables:
-        p_wrong = draws.flat("is_wrong").mean(axis=0)
-    if p_wrong is not None:
-        p = np.where(labels == 1, 1.0 - p_wrong, p_wrong)
+    if known is None and "is_wrong" in draws.variables:
+        known = draws.flat("is_wrong").mean(axis=0)
+    if known is not None:
+        p = np.where(labels == 1, 1.0 - known, known)
     else:
         model, g, p = draws.flat("model"), draws.flat("coefficients"), np.zeros(len(labels))
         for j in np.unique(model):
@@ -446,7 +444,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
         choice = replace(choice, notes=(*choice.notes, _APPROXIMATE))
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
     counts = _allot(choice.weights[choice.weights > 0.0], options.n_draws)
-    runs, p_wrong = list[Sampled](), np.zeros(n) if problem.is_approximate else None
+    runs, known = list[Sampled](), list[Array]()
     for (candidate, noise), count in zip(choice.models, counts, strict=True):
         own = replace(
             options,
@@ -458,12 +456,15 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
         )
         run, sampler = _sample(replace(problem, noise=noise), candidate, np.sort(rows), own)
         runs.append(run)
-        if p_wrong is not None and isinstance(sampler, NormalSampler):
-            p_wrong += count / sum(counts) * sampler.p_wrong
+        if isinstance(sampler, NormalSampler):
+            known.append(count / sum(counts) * sampler.about_labels)
+            if not all(isinstance(law, NormalLaw) or law.is_settled for law in sampler.laws):
+                choice = replace(choice, notes=(*choice.notes, RESTLESS))
     draws, models = _joined([run.draws for run in runs], choice.models, options.entropy)
     notes = dict.fromkeys(note for run in runs for note in run.notes)
     spaces = [one.space for one in models]
-    p = label_proba(draws, spaces, problem.labels, problem.noise.n_classes, p_wrong)
+    about = np.sum(known, axis=0) if known else None
+    p = label_proba(draws, spaces, problem.labels, problem.noise.n_classes, about)
     return FittedSphere(
         draws, p, diagnose(draws), (*notes, *choice.notes), choice.compared, models,
         choice.probability.sum(axis=1), float(choice.probability[choice.weights == 0.0].sum()),

@@ -38,7 +38,6 @@ from mercer.errors import DataError, RowsError
 from mercer.likelihoods.label_noise import LabelNoise, Walls, walls_of
 from mercer.sampling.hmc import mass_windows
 from mercer.sampling.sampler import Adaptation, Sampler
-from mercer.sphere.evidence import NormalLaw
 from mercer.sphere.great_circle import great_circle_moves
 from mercer.sphere.loops import count_errors, line_moves, trajectories
 
@@ -531,7 +530,7 @@ def _n_needed(n_trajectories: int, n_errors: Array) -> int:
 
 @dataclass(frozen=True)
 class NormalState:
-    """Draws made ahead: vectors (b, r), f (b, n) and which labels are wrong; that of ``index``."""
+    """Draws made ahead: vectors (b, r) or (b, C, r), f, and wrong labels; that of ``index``."""
 
     vectors: Array
     f: Array
@@ -552,20 +551,20 @@ class NormalSampler(Sampler[NormalState, NormalInfo]):
 
     Rows have independent noise of variance ``nugget`` besides. ``lift`` turns draws of f (b, n) and
     g (b, r) into vectors of the whole feature space; ``recorder`` names the arrays of f, vector,
-    and which labels are wrong.
+    and which labels are wrong. Of several classes f are (b, C, n), g (b, C, r), and L is as it is.
     """
 
     L: Array
     nugget: float
     weights: Array
-    laws: tuple[NormalLaw, ...]
+    laws: tuple[Any, ...]  # of `NormalLaw`, or of several classes
     lift: Callable[[Array, Array], Array]
     recorder: Callable[[Array, Array, NDArray[np.bool_]], Mapping[str, NDArray[Any]]]
 
     @property
-    def p_wrong(self) -> Array:
-        """P(the label of each row is wrong), (n,), without the noise of draws."""
-        return np.asarray(self.weights @ np.stack([law.p_wrong for law in self.laws]))
+    def about_labels(self) -> Array:
+        """P(the label of each row is wrong), (n,), or P(class), (n, C), without noise of draws."""
+        return np.tensordot(self.weights, np.stack([law.about_labels for law in self.laws]), 1)
 
     def init(self, rng: np.random.Generator) -> NormalState:
         """Draw some."""

@@ -36,7 +36,6 @@ from mercer.posterior.schema import (
     Whole,
     check_arrays,
 )
-from mercer.sphere.evidence import EvidenceCurve
 from mercer.sphere.fitting import COMPARED, mean_rates
 from mercer.sphere.prediction import PosteriorSample
 from mercer.sphere.selection import Candidate
@@ -49,6 +48,7 @@ from mercer.sphere.space import (
     precomputed,
     spectrum_of,
 )
+from mercer.sphere.tempering import EvidenceCurve
 
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]

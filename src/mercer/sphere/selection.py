@@ -28,11 +28,10 @@ from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
 from mercer.random import stream
 from mercer.sampling.signals import is_late
-from mercer.sphere.evidence import (
+from mercer.sphere.propagation import (
     LARGEST_PROPAGATED,
     NOT_AT_REST,
     Approximation,
-    ErrorLaw,
     approximate_evidence,
 )
 from mercer.sphere.sampler import signed_rows
@@ -49,6 +48,7 @@ from mercer.sphere.space import (
 )
 from mercer.sphere.tempering import (
     Climb,
+    ErrorLaw,
     OutOfTimeError,
     Tempering,
     climb_errors,
@@ -160,7 +160,8 @@ def compare(
     """Estimate the evidence of candidates, of those that are not hopeless on all rows; best first.
 
     With several classes it is the sum over classes of the evidence of that class against the
-    others: enough to rank kernels, not a probability of the labels.
+    others: enough to rank kernels, not a probability of the labels. Of many rows, where it is known
+    of some, the best is final.
 
     Candidates have the same training rows, with labels 0..C-1, or the rows ``among`` them;
     ``noise_of(rows)`` gives the costs of errors of two classes for some rows. ``by_class`` has
@@ -191,7 +192,9 @@ def compare(
         compared |= measured
         approximate, alive = measured, _not_hopeless(measured, limit) if measured else []
     if not has_runs:
-        if len(screens[-1][0]) < len(labels) and len(alive) > 1:  # some of the rows leave it open
+        is_of_some = len(screens[-1][0]) < len(labels)
+        alive = alive[:1] if is_of_some and labels.max() > 1 else alive
+        if is_of_some and len(alive) > 1:  # some of the rows leave it open
             all_rows = np.arange(len(labels))
             seen = {k: measuring.approximate(candidates[k], all_rows) for k in alive}
             approximate = {k: one for k, one in seen.items() if one is not None}
@@ -575,7 +578,7 @@ def _within_reach(evidence: Mapping[int, tuple[float, float]], limit: float) -> 
 
 _NO_NUGGET = (
     "nugget 0: chains of finite features have none, and where classes overlap take labels for "
-    "wrong; sampler='propagation' has one (two classes)"
+    "wrong; sampler='propagation' has one"
 )
 AUTO, LEARN, MEDIAN, PRECOMPUTED = "auto", "learn", "median", "precomputed"
 _AUTO_KERNELS = ("rbf", "matern32", "linear")
@@ -585,16 +588,22 @@ _LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 _NUGGETS = (0.0, 0.1, 0.4, 1.5)
 #: With one matrix of n x n numbers for the Gram matrix and a few more for its decomposition.
 LARGEST_EXACT = 5000
-#: Features in the place of a kernel of more rows.
+#: Features in the place of a kernel of more rows; half of them of more than four classes.
 FEATURES_OF_MANY = 512
+_FEW_CLASSES = 4
+#: Classes; of more commands take chains of many rows: propagation takes hours.
+MOST_PROPAGATED_CLASSES = 12
 
 
 def settings_of_many(n: int, n_classes: int) -> dict[str, Any]:
-    """Features of more rows than a kernel takes, and of two classes no chains, which take long."""
+    """Features of more rows than a kernel takes, and no chains, which do not mix there."""
     if n <= LARGEST_EXACT:
         return {}
-    is_propagated = n_classes == 2 and FEATURES_OF_MANY * n <= LARGEST_PROPAGATED
-    return {"rank": FEATURES_OF_MANY, **({"sampler": "propagation"} if is_propagated else {})}
+    is_few = 2 <= n_classes <= MOST_PROPAGATED_CLASSES  # 0: those of rows on a disk
+    if not is_few or FEATURES_OF_MANY * n > LARGEST_PROPAGATED:
+        return {"rank": FEATURES_OF_MANY}
+    rank = FEATURES_OF_MANY if n_classes <= _FEW_CLASSES else FEATURES_OF_MANY // 2
+    return {"rank": rank, "sampler": "propagation"}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from mercer.errors import DataError, RowsError
 from mercer.likelihoods.label_noise import Confusion, LabelNoise
 from mercer.sampling.hmc import mass_windows
 from mercer.sampling.sampler import Adaptation, Sampler
+from mercer.sphere.propagation import leads
 from mercer.sphere.sampler import (
     LENGTH_IN_SD,
     N_LINES,
@@ -78,10 +79,7 @@ class SeveralModel(FeatureRows):
 
     def is_wrong(self, f: Array) -> NDArray[np.bool_]:
         """Which rows are wrong at latent values of shape (..., C, n): shape (..., n)."""
-        is_label = self.labels == np.arange(self.n_classes)[:, np.newaxis]
-        own = np.where(is_label, f, -np.inf).max(axis=-2)
-        best = np.where(is_label, -np.inf, f).max(axis=-2)
-        return np.asarray(own <= best)
+        return np.asarray(leads(f, self.labels)[0] <= 0.0)
 
 
 # Where a chain of several classes starts: anywhere, or where no certain row is wrong.

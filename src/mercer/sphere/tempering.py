@@ -10,7 +10,7 @@ over rungs. The last rung has the posterior; the first, where no label is certai
    min(1, exp((b_{k+1} - b_k) (cost_{k+1} - cost_k))).
 
 **Deviations.** Not in the paper: it cures a posterior of several modes, and the errors seen at the
-rungs give the evidence at every noise level (`mercer.sphere.evidence`).
+rungs give the evidence at every noise level (below).
 
 **Cost.** A pass of the moves for each rung, and one product for all their velocities.
 """
@@ -18,7 +18,7 @@ rungs give the evidence at every noise level (`mercer.sphere.evidence`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from mercer.errors import MercerError
-from mercer.likelihoods.label_noise import LabelNoise, Walls, fixed_rate
+from mercer.likelihoods.label_noise import IMPOSSIBLE, LabelNoise, Walls, fixed_rate
 from mercer.sampling.sampler import Sampler
 from mercer.sampling.signals import is_late
-from mercer.sphere.evidence import ErrorLaw, error_law, log_evidence_of, place_rungs
 from mercer.sphere.loops import tempered_sweeps
 from mercer.sphere.sampler import (
     MAX_EVENTS_A_ROW,
@@ -347,3 +346,333 @@ def _swept(climb: Climb, n_sweeps: int, deadline: float | None) -> Climb:
 def keep_nothing(f: Array, g: Array) -> Mapping[str, Array]:
     """Record nothing of a draw."""
     return {}
+
+
+# Evidence of every noise rate from one tempered run.
+#
+# **Target.** With a common rate the likelihood depends on a classifier through its number of errors
+# e only, so the evidence of any rate, known or integrated out, follows from the prior law of e:
+#
+#     p(labels | noise) = exp(log_no_errors) sum_e P(e) exp(-cost(e)).
+#
+# **Method.** P(e) from the errors of tempered chains, rung k with costs U_k(e). Where rates differ
+# between rows or classes, the cost takes the place of e.
+#
+# **What cannot be known.** A number of errors that was never seen has P(e) = 0 here. So at q = 0,
+# where one error is one too many, there is an estimate only if some draw had none: let the last
+# rung reach eta = 9 or so. Without such a draw the value is nan, and `ErrorLaw.curve` leaves the
+# rate out: "no classifier separates the rows" and "the run is too short" look the same from here.
+#
+# **Symbols.** eta_k, the cost of an error at rung k -> ``rung_costs[k] = eta_k * arange(n + 1)``.
+#
+# Prior weights of the draws of all rungs, and how sure they are.
+#
+# **Target.** Rung k is a chain on the prior times exp(-U_k(x)), U_0 = 0; x is what the costs depend
+# on (the number of errors, or a cost). With N_k draws a rung and H(x) draws of value x among them
+# all, the most likely prior law of x is [1]_ (multistate Bennett acceptance ratio, MBAR)
+#
+#     P(x) = H(x) / D(x),   D(x) = sum_k N_k exp(f_k - U_k(x)),   f_k = -log sum_x P(x)
+#     exp(-U_k(x)).
+#
+# **Solution.** The f_k, f_0 = 0, minimise the convex F(f) = sum_x H(x) log D(x) - sum_k N_k f_k:
+# Newton's method, and the fixed-point step f_k above wherever that does not lower the gradient.
+#
+# **Standard errors.** Blocks of sweeps hold every rung, since swaps tie the rungs together. The
+# influence of a block is its part in the first-order error of log P. The long-run variance of the
+# series of blocks is the larger of two estimates: that of an autoregression of order one, and the
+# sum of autocovariances up to where their pairs turn negative [2]_, which sees a second time scale.
+#
+# References
+# ----------
+# .. [1] Shirts & Chodera (2008), Statistically optimal analysis of samples from multiple
+#    equilibrium states, J. Chem. Phys. 129.
+# .. [2] Geyer (1992), Practical Markov chain Monte Carlo, Statistical Science 7.
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_MAX_BLOCKS = 40
+_MIN_SWEEPS = 8
+_TOLERANCE = 1e-9  # of sum_x P(x) exp(f_k - U_k(x)) = 1
+_MAX_STEPS = 500
+# Two sets of rungs that share less than this many draws tell nothing of each other.
+_MIN_SHARED_DRAWS = 0.5
+
+
+@dataclass(frozen=True)
+class RungCounts:
+    """Draws counted by the M values they have.
+
+    By block of sweeps, at most 40, in ``by_block`` (B, M), and by rung in ``by_rung`` (K, M);
+    ``rung_by_block`` (B, K) counts the draws of each rung in each block, whatever their value.
+    """
+
+    by_block: Array
+    by_rung: Array
+    rung_by_block: Array
+
+    @classmethod
+    def of(cls, sizes: list[int], index: IntArray, n_values: int) -> RungCounts:
+        """From the numbers of draws of the rungs and the values of all draws, rung after rung."""
+        if min(sizes) < _MIN_SWEEPS:
+            raise ValueError(f"every rung needs {_MIN_SWEEPS} draws or more")
+        n_blocks, n_rungs = min(_MAX_BLOCKS, min(sizes)), len(sizes)
+        block = np.concatenate([np.arange(size) * n_blocks // size for size in sizes])
+        rung = np.repeat(np.arange(n_rungs), sizes)
+        return cls(
+            _table(block, index, (n_blocks, n_values)),
+            _table(rung, index, (n_rungs, n_values)),
+            _table(block, rung, (n_blocks, n_rungs)),
+        )
+
+
+@dataclass(frozen=True)
+class PriorWeights:
+    """Estimated prior law of M values: log P(x), whose exponentials sum to 1.
+
+    ``influence`` (B, M) is the part of each block of sweeps in the error of log P(x), to first
+    order; ``is_connected`` says whether neighbouring rungs have draws in common.
+    """
+
+    log_weight: Array
+    influence: Array
+    is_connected: bool
+
+    def log_mean(self, cost: Array) -> tuple[float, float]:
+        """Log of the prior mean of exp(-cost), cost of shape (M,), and its standard error.
+
+        Both are nan if no value is possible; the error is inf if the rungs are not connected.
+        """
+        log_joint = np.where(cost < IMPOSSIBLE, self.log_weight - cost, -np.inf)
+        value = float(_log_sum(log_joint))
+        if not np.isfinite(value):
+            return np.nan, np.nan
+        # At cost zero there is nothing to estimate, whatever the rungs.
+        if not self.is_connected and cost.any():
+            return value, np.inf
+        by_block = self.influence @ np.exp(log_joint - value)
+        return value, float(np.sqrt(_variance_of_sum(by_block)))
+
+
+def weigh_draws(counts: RungCounts, U: Array) -> PriorWeights:
+    """Estimate the prior law from the costs of the M values under the K rungs, shape (M, K)."""
+    H, N = counts.by_block.sum(axis=0), counts.rung_by_block.sum(axis=0)
+    log_D, W = _solve(U, H, N, _first_guess(U, counts.by_rung, N))
+    shared = W.T @ (H[:, None] * W)
+    # The draws that the rungs up to k share with those above: the fewest over k.
+    crossing = [shared[: k + 1, k + 1 :].sum() for k in range(len(N) - 1)]
+    is_connected = bool(min(crossing, default=np.inf) >= _MIN_SHARED_DRAWS)
+    # Newton's step in f for each block alone, f_0 = 0.
+    gradient = counts.by_block @ W - counts.rung_by_block
+    change = np.zeros_like(gradient)
+    change[:, 1:] = -_solve_linear((np.diag(N) - shared)[1:, 1:], gradient[:, 1:].T).T
+    influence = counts.by_block / H - change @ W.T
+    log_weight = np.log(H) - log_D
+    log_weight -= _log_sum(log_weight)
+    influence -= (influence @ np.exp(log_weight))[:, None]  # weights sum to 1 in any case
+    return PriorWeights(log_weight, influence, is_connected)
+
+
+def _table(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Array:
+    flat = np.bincount(rows * shape[1] + columns, minlength=shape[0] * shape[1])
+    return flat.reshape(shape).astype(np.float64)
+
+
+def _first_guess(U: Array, by_rung: Array, N: Array) -> Array:
+    """Each rung from the draws of the one before: f_k+1 = f_k - log mean exp(U_k - U_k+1)."""
+    with np.errstate(divide="ignore"):
+        log_share = np.log(by_rung / N[:, None])[:-1]
+    return np.append(0.0, -np.cumsum(_log_sum(log_share - np.diff(U, axis=1).T, axis=1)))
+
+
+def _solve(U: Array, H: Array, N: Array, f: Array) -> tuple[Array, Array]:
+    """Minimise F(f): log D of shape (M,) and the shares W = N exp(f - U)/D (M, K) there."""
+    log_D, W = _mixture(U, N, f)
+    for _ in range(_MAX_STEPS):
+        seen = H @ W
+        if np.abs(seen / N - 1.0).max() < _TOLERANCE:
+            break
+        hessian = np.diag(seen) - W.T @ (H[:, None] * W)
+        newton = f.copy()
+        newton[1:] -= _solve_linear(hessian[1:, 1:], (seen - N)[1:, None])[:, 0]
+        new_log_D, new_W = _mixture(U, N, newton)
+        if _misfit(H @ new_W, N) < _misfit(seen, N):
+            f, log_D, W = newton, new_log_D, new_W
+        else:
+            f = f - np.log(np.maximum(seen, 1e-300) / N)
+            f = f - f[0]
+            log_D, W = _mixture(U, N, f)
+    return log_D, W
+
+
+def _mixture(U: Array, N: Array, f: Array) -> tuple[Array, Array]:
+    """Log D of shape (M,) and the share of each rung in it (M, K)."""
+    log_terms = np.log(N) + f - U
+    log_D = _log_sum(log_terms, axis=1)
+    return log_D, np.exp(log_terms - log_D[:, None])
+
+
+def _misfit(seen: Array, N: Array) -> float:
+    return float((np.square(seen - N) / N).sum())
+
+
+def _solve_linear(hessian: Array, right: Array) -> Array:
+    """Solve with the Hessian of F, singular where rungs have nothing in common: least norm."""
+    scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
+    scaled = hessian / np.outer(scale, scale)
+    solved = np.linalg.lstsq(scaled, right / scale[:, None], rcond=1e-13)[0]
+    return np.asarray(solved / scale[:, None])
+
+
+def _log_sum(x: Array, axis: int = 0) -> Array:
+    """Log of the sum of exponentials; -inf where there is nothing."""
+    top = np.maximum(x.max(axis=axis, keepdims=True), -1e300)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(x - top).sum(axis=axis, keepdims=True)) + top
+    return np.asarray(total.squeeze(axis))
+
+
+def _variance_of_sum(x: Array) -> float:
+    """Variance of the sum of a stationary series whose entries sum to 0."""
+    n = len(x)
+    covariance = np.array([x[t:] @ x[: n - t] for t in range(n)]) / (n - 1.0)
+    if covariance[0] <= 0.0:
+        return 0.0
+    # Autocovariances about the series' own mean are too small: (1 + 3 r)/n, and 1/n a lag.
+    r = covariance[1] / covariance[0]
+    r = float(np.clip(r + (1.0 + 3.0 * r) / n, 0.0, 0.9))
+    autoregression = covariance[0] * (1.0 + r) / (1.0 - r)
+    pairs = covariance[: n // 2 * 2].reshape(-1, 2).sum(axis=1)
+    n_positive = int(np.argmin(np.append(pairs, -1.0) > 0.0))
+    monotone = 2.0 * np.minimum.accumulate(pairs[:n_positive]).sum() - covariance[0]
+    return float(n * max(autoregression, monotone / max(1.0 - (4 * n_positive - 1) / n, 0.25)))
+
+
+_RUNGS = (6, 40)  # fewest and most that are placed
+
+
+@dataclass(frozen=True)
+class EvidenceCurve:
+    """Log evidence of each of the noise rates, in nats, with its standard error."""
+
+    noise_rates: Array
+    log_evidence: Array
+    standard_error: Array
+
+
+@dataclass(frozen=True)
+class ErrorLaw:
+    """Prior law of the number of errors.
+
+    ``log_prior`` is log P(e) for e = 0..n, -inf where no draw had so many; ``support`` lists
+    the M numbers that some draw had. ``influence`` (blocks, M) is the part of each block of
+    sweeps in the error of log P(e), to first order. Unless ``is_connected``, whether
+    neighbouring rungs have draws in common, standard errors are inf. Of rates below
+    ``least_rate`` nothing was seen.
+    """
+
+    log_prior: Array
+    support: IntArray
+    influence: Array
+    is_connected: bool
+    least_rate: float = 0.0
+
+    def log_evidence(self, noise: LabelNoise) -> tuple[float, float]:
+        """Log probability of the labels, in nats, and its standard error.
+
+        Both nan where every draw has an error and the noise allows none: see the notes
+        above. Rates that differ between rows or classes are refused.
+        """
+        if not noise.is_common or len(noise.group) + 1 != len(self.log_prior):
+            raise ValueError("the noise must be common to all rows, and of as many rows")
+        weights = PriorWeights(self.log_prior[self.support], self.influence, self.is_connected)
+        value, standard_error = weights.log_mean(error_costs(noise)[self.support])
+        return value + noise.log_no_errors, standard_error
+
+    def curve(self, rates: Array, n_classes: int = 2) -> EvidenceCurve:
+        """Log evidence of known rates; those without a finite estimate are left out."""
+        n, rates = len(self.log_prior) - 1, rates[rates >= self.least_rate]
+        noises = [fixed_rate(float(q), n, n_classes) for q in rates]
+        values = np.array([self.log_evidence(noise) for noise in noises]).reshape(-1, 2)
+        is_known = np.isfinite(values).all(axis=1)
+        return EvidenceCurve(rates[is_known], values[is_known, 0], values[is_known, 1])
+
+
+def error_costs(noise: LabelNoise) -> Array:
+    """Cost in nats of e = 0..n errors at a common rate: shape (n + 1,)."""
+    return np.append(0.0, np.cumsum(noise.step[0, :-1]))
+
+
+def error_law(errors: IntArray | Sequence[IntArray], rung_costs: Array) -> ErrorLaw:
+    """Estimate the prior law of the number of errors from the draws of all rungs.
+
+    ``errors`` holds those of the draws of each of K rungs in the order of the sweeps, an array
+    (n_sweeps, K) or, with different numbers of draws, at least 8, K arrays; chains follow one
+    another. ``rung_costs`` (K, n + 1) is the cost in nats of e errors at each rung, zero at the
+    first, the prior.
+    """
+    columns = list(errors.T) if isinstance(errors, np.ndarray) else list(errors)
+    if len(columns) != len(rung_costs) or rung_costs[0].any():
+        raise ValueError("there must be one cost for each rung, and the first rung is the prior")
+    support, index = np.unique(np.concatenate(columns), return_inverse=True)
+    counts = RungCounts.of([len(column) for column in columns], index, len(support))
+    weights = weigh_draws(counts, rung_costs[:, support].T)
+    log_prior = np.full(rung_costs.shape[1], -np.inf)
+    log_prior[support] = weights.log_weight
+    return ErrorLaw(log_prior, support, weights.influence, weights.is_connected)
+
+
+def log_evidence_of(target: Array, rung_costs: Array) -> tuple[float, float, float]:
+    """Log E_prior[exp(-cost)] for noise of any kind, its standard error, and effective draws.
+
+    ``target`` (n_sweeps, K) is the cost in nats of each rung's draws under the noise that is
+    asked for; rung_costs[s, k, j] that of the draw of rung k under rung j, zero for j = 0. The
+    result is to be added to ``log_no_errors``, and is nan if no draw is possible under the target.
+    Few effective draws (1 / sum of squared weights) tell that the rungs hardly see it.
+    """
+    n_sweeps, n_rungs = target.shape
+    if rung_costs[..., 0].any():
+        raise ValueError("the first rung must be the prior")
+    counts = RungCounts.of([n_sweeps] * n_rungs, np.arange(target.size), target.size)
+    weights = weigh_draws(counts, rung_costs.transpose(1, 0, 2).reshape(target.size, n_rungs))
+    value, error = weights.log_mean(target.T.ravel())
+    if not np.isfinite(value):
+        return value, error, 0.0
+    weight = np.exp(np.minimum(weights.log_weight - target.T.ravel() - value, 0.0))
+    return value, error, float(1.0 / (weight @ weight))
+
+
+def place_rungs(etas: Array, errors: Array | IntArray, step: float = 1.2) -> Array:
+    """Rungs, 6 to 40, at equal thermodynamic length from those of a pilot run.
+
+    Length is the integral of sd(e) d eta: neighbours at distance d = ``step`` differ by so many
+    standard deviations and swap with probability erfc(d/2), 0.4 at 1.2. The standard deviation
+    is interpolated in logarithms, and scaled on each interval, by two at most, so that the
+    integral of the variance is the fall of the mean.
+
+    ``etas`` (K,) rise from 0, or are powers of a likelihood; ``errors`` (n_sweeps, K) are the
+    errors of the draws of each rung, or their costs.
+    """
+    if len(etas) < 2 or etas[0] != 0.0 or (np.diff(etas) <= 0.0).any():
+        raise ValueError("etas must rise from 0")
+    mean, sd = errors.mean(axis=0), errors.std(axis=0)
+    # A rung that never moves has no scale: a hundredth of the largest keeps the inverse defined.
+    log_sd = np.log(np.maximum(sd, max(0.01 * float(sd.max()), 1e-12)))
+    length, grid = [0.0], [0.0]
+    for k in range(len(etas) - 1):
+        eta = np.linspace(etas[k], etas[k + 1], 51)
+        density = np.exp(np.interp(eta, etas, log_sd))
+        variance = _trapezoid(density**2, eta)[-1]
+        fall = max(float(mean[k] - mean[k + 1]), 0.0)
+        scale = np.clip(np.sqrt(fall / variance), 0.5, 2.0)
+        length.extend(length[-1] + scale * _trapezoid(density, eta)[1:])
+        grid.extend(eta[1:])
+    n_rungs = int(np.clip(np.ceil(length[-1] / step) + 1, *_RUNGS))
+    placed = np.interp(np.linspace(0.0, length[-1], n_rungs), length, grid)
+    placed[-1] = etas[-1]
+    return placed
+
+
+def _trapezoid(y: Array, x: Array) -> Array:
+    """Integral of y from the first x to each: shape of x."""
+    return np.append(0.0, np.cumsum(0.5 * (y[1:] + y[:-1]) * np.diff(x)))

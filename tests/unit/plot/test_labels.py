@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from mercer.errors import UsageError
 from mercer.plot import evidence_curve, label_errors, laplace_distance
 from mercer.plot.style import bare_figure, to_svg
-from mercer.sphere.evidence import EvidenceCurve
+from mercer.sphere.tempering import EvidenceCurve
 
 # Labels.
 

@@ -576,12 +576,12 @@ def test_what_would_lose_labels_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data, other = tmp_path / "t.csv", tmp_path / "other.jsonl"
-    data.write_text("a,y\n" + "".join(f"{k},{'abc'[k % 3]}\n" for k in range(5200)))
+    data.write_text("a,y\n" + "".join(f"{k},{'abcdefghijklm'[k % 13]}\n" for k in range(5200)))
     assert "standard input" in refused(["-"], capsys)
     (tmp_path / "other.reviewed.csv").write_text("a,y\n")
     assert "name another with --out" in refused([str(data), "--journal", str(other)], capsys)
     (tmp_path / "other.reviewed.csv").unlink()
-    assert "5200 rows of 3 classes are more than the 5000 (of two" in refused([str(data)], capsys)
+    assert "5200 rows of 13 classes are more than the 5000 (of up" in refused([str(data)], capsys)
     assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
 
 

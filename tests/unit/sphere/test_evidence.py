@@ -11,8 +11,8 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
-from mercer.sphere import evidence as mbar
-from mercer.sphere.evidence import error_costs, error_law, log_evidence_of, place_rungs
+from mercer.sphere import tempering as mbar
+from mercer.sphere.tempering import error_costs, error_law, log_evidence_of, place_rungs
 from support.sphere_cases import (
     RateGrid,
     equicorrelated_error_law,

@@ -8,8 +8,8 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from mercer.likelihoods.label_noise import IMPOSSIBLE
-from mercer.sphere import evidence as mbar
-from mercer.sphere.evidence import PriorWeights, RungCounts, weigh_draws
+from mercer.sphere import tempering as mbar
+from mercer.sphere.tempering import PriorWeights, RungCounts, weigh_draws
 
 N_VALUES = 12
 

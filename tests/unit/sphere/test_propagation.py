@@ -23,8 +23,8 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
-from mercer.sphere import estimator, evidence, selection
-from mercer.sphere.evidence import Sites, _Labels, approximate_evidence, approximate_posterior
+from mercer.sphere import estimator, propagation, selection
+from mercer.sphere.propagation import Sites, _Labels, approximate_evidence, approximate_posterior
 from mercer.sphere.sampler import NormalSampler, signed_rows
 from mercer.sphere.space import KernelSpace, fit_covariance
 from mercer.sphere.tempering import Tempering, climb_errors, measure_noise
@@ -317,7 +317,7 @@ def test_rates_are_followed_as_long_as_the_evidence_rises(monkeypatch: pytest.Mo
     variance, begin = np.full(n, 0.1), np.array([0.016, 0.016])
     one = approximate_evidence(rows, variance, fixed_rate(0.016, n))
     noise = learned_class_rates((1.0, 1.0), labels)
-    monkeypatch.setattr(evidence, "_DAMPING", ((0, 0.1),))
+    monkeypatch.setattr(propagation, "_DAMPING", ((0, 0.1),))
 
     def swept() -> Any:
         odds = logit(2.0 * begin)
@@ -325,7 +325,7 @@ def test_rates_are_followed_as_long_as_the_evidence_rises(monkeypatch: pytest.Mo
 
     assert swept().is_settled
     np.testing.assert_allclose(0.5 * expit(swept().log_odds), [0.02, 0.25], atol=0.03)
-    monkeypatch.setattr(evidence, "_MOST_LEARNING", 80)
+    monkeypatch.setattr(propagation, "_MOST_LEARNING", 80)
     assert not swept().is_settled
 
 
@@ -346,8 +346,6 @@ def test_a_noise_without_rest_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_propagation_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="propagation' is for two classes"):
-        KernelGibbsClassifier(sampler="propagation").fit(ROWS, np.arange(200) % 3)
     monkeypatch.setattr(estimator, "LARGEST_PROPAGATED", 3999)
     with pytest.raises(UsageError, match="holds 200 rows of 20 features in memory, 3999 numbers"):
         KernelGibbsClassifier(rank=20, sampler="propagation").fit(ROWS, LABELS)

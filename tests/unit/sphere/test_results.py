@@ -9,7 +9,6 @@ import pytest
 from mercer import KernelGibbsClassifier
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Draws
-from mercer.sphere.evidence import ErrorLaw
 from mercer.sphere.fitting import (
     CURVE_RATES,
     FittedSphere,
@@ -20,7 +19,7 @@ from mercer.sphere.fitting import (
 )
 from mercer.sphere.selection import Candidate, Compared
 from mercer.sphere.space import FeatureSpace, FiniteFeatures
-from mercer.sphere.tempering import Tempering, climb_errors
+from mercer.sphere.tempering import ErrorLaw, Tempering, climb_errors
 from support.sphere_cases import noisy_rows
 
 

@@ -19,7 +19,7 @@ from mercer.likelihoods.label_noise import (
     row_rates,
 )
 from mercer.sphere import selection, tempering
-from mercer.sphere.evidence import approximate_evidence
+from mercer.sphere.propagation import approximate_evidence
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.selection import (
     Candidate,
@@ -219,8 +219,9 @@ def test_rates_that_were_given_weigh_the_models(kind: str) -> None:
         assert abs(best.log_evidence - exact) < 4.0 * best.standard_error + 0.05
 
 
-def test_rates_of_rows_that_are_all_the_same() -> None:
-    """Say what one rate says."""
+def test_rates_of_rows_that_are_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Say what one rate says, where enough draws count for rates that differ, too."""
+    monkeypatch.setattr(selection, "_RUNS", (Tempering(10, 60), Tempering(10, 120)))
     fixed = compare([rbf(1.5)], RING, lambda rows: fixed_rate(0.1, len(rows)), 7)[0]
     same = compare([rbf(1.5)], RING, row_rates(np.full(N, 0.1)).among, 7)[0]
     assert same.log_evidence == pytest.approx(fixed.log_evidence, abs=1e-6)
