@@ -293,13 +293,14 @@ def _audit(metrics: dict[str, Any]) -> list[str]:
 
 
 def _audit_rows(metrics: dict[str, Any]) -> list[str]:
+    kind, head = ("kind", "labels") if "kind" in metrics["rows"][0] else ("classes", "classes")
     heads = [
-        "rows", "labels", "by", "CPU seconds", "share that looks wrong", "of the flipped found",
+        "rows", head, "by", "CPU seconds", "share that looks wrong", "of the flipped found",
         "listed", "of these right", "warns",
     ]  # fmt: skip
     rows = [
         [
-            row["n"], row["kind"], row["how"], f"{row['seconds']:g}", f"{row['wrong']:.3f}",
+            row["n"], row[kind], row["how"], f"{row['seconds']:g}", f"{row['wrong']:.3f}",
             "" if row["found"] is None else f"{row['found']:.3f}",
             row["listed"], "" if row["right"] is None else f"{row['right']:.3f}",
             "yes" if row["warns"] else "no",
@@ -472,6 +473,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "sphere-dask": ("sphere-dask-v1", _many_on_dask),
     "sphere-audit": ("sphere-audit-v2", _audit),
     "audit-rows": ("audit-rows-v2", _audit_rows),
+    "audit-classes": ("audit-classes-v1", _audit_rows),
     "audit-numbers": ("audit-numbers-v1", _audit_numbers),
     "audit-factors": ("audit-factors-v1", _audit_numbers),
     "review": ("review-v1", _review),
