@@ -109,7 +109,9 @@ def features_of_many(
     from mercer.sphere.selection import settings_of_many
 
     has_matrices = settings.get("kernel", "rbf") in KERNELS.keys() - {"linear"}
-    return settings_of_many(n, n_classes) if entry.name == "sphere" and has_matrices else {}
+    if entry.name != "sphere" or not has_matrices:
+        return {}
+    return settings_of_many(n, n_classes, settings.get("noise_rate", "learn"))
 
 
 def features_words(estimator: Any) -> str:

@@ -582,26 +582,25 @@ _NO_NUGGET = (
 )
 AUTO, LEARN, MEDIAN, PRECOMPUTED = "auto", "learn", "median", "precomputed"
 _AUTO_KERNELS = ("rbf", "matern32", "linear")
-# Learned length scales, in median distances between rows.
-_LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
-# Learned nuggets, in units of the mean variance of a row.
-_NUGGETS = (0.0, 0.1, 0.4, 1.5)
+# Learned length scales, in median distances between rows, and nuggets, of a row's mean variance.
+_LENGTHSCALES, _NUGGETS = (0.25, 0.5, 1.0, 2.0, 4.0), (0.0, 0.1, 0.4, 1.5)
 #: With one matrix of n x n numbers for the Gram matrix and a few more for its decomposition.
 LARGEST_EXACT = 5000
-#: Features in the place of a kernel of more rows; half of them of more than four classes.
+#: Features in the place of a kernel of more rows; half of them of more classes than a few.
 FEATURES_OF_MANY = 512
-_FEW_CLASSES = 4
+_FEW_CLASSES, _MOST_OF_CHAINS = 4, 2000
 #: Classes; of more commands take chains of many rows: propagation takes hours.
 MOST_PROPAGATED_CLASSES = 12
 
 
-def settings_of_many(n: int, n_classes: int) -> dict[str, Any]:
-    """Features of more rows than a kernel takes, and no chains, which do not mix there."""
-    if n <= LARGEST_EXACT:
+def settings_of_many(n: int, n_classes: int, noise_rate: Any = "learn") -> dict[str, Any]:
+    """Features in place of a kernel, and no chains: those take ten minutes, or do not mix."""
+    is_two, is_one_rate = n_classes == 2, noise_rate == "learn" or isinstance(noise_rate, float)
+    is_several = 2 < n_classes <= MOST_PROPAGATED_CLASSES and is_one_rate
+    if n <= (_MOST_OF_CHAINS if is_several else LARGEST_EXACT):
         return {}
-    is_few = 2 <= n_classes <= MOST_PROPAGATED_CLASSES  # 0: those of rows on a disk
-    if not is_few or FEATURES_OF_MANY * n > LARGEST_PROPAGATED:
-        return {"rank": FEATURES_OF_MANY}
+    if not (is_two or is_several) or FEATURES_OF_MANY * n > LARGEST_PROPAGATED:
+        return {"rank": FEATURES_OF_MANY}  # classes of rows on a disk are 0 here
     rank = FEATURES_OF_MANY if n_classes <= _FEW_CLASSES else FEATURES_OF_MANY // 2
     return {"rank": rank, "sampler": "propagation"}
 

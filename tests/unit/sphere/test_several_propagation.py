@@ -212,11 +212,18 @@ def test_what_it_cannot_do_is_said() -> None:
 
 
 def test_commands_take_it_of_many_rows() -> None:
-    assert settings_of_many(5000, 3) == {}
-    assert settings_of_many(5001, 3) == {"rank": 512, "sampler": "propagation"}
+    assert (
+        settings_of_many(2000, 3) == settings_of_many(5000, 2) == settings_of_many(5000, 13) == {}
+    )
+    assert settings_of_many(2001, 3) == {"rank": 512, "sampler": "propagation"}
     assert settings_of_many(5001, 7) == {"rank": 256, "sampler": "propagation"}
     assert settings_of_many(5001, 13) == {"rank": 512}
     assert settings_of_many(2**20, 3) == {"rank": 512}
+    for rate in ("learn per class", {"a": 0.1}):
+        assert settings_of_many(3000, 3, rate) == {}
+        assert settings_of_many(6000, 3, rate) == {"rank": 512}
+        assert settings_of_many(6000, 2, rate)["sampler"] == "propagation"
+    assert settings_of_many(3000, 3, 0.1)["sampler"] == "propagation"
 
 
 def test_labels_that_follow_nothing() -> None:
