@@ -134,19 +134,20 @@ class NoiseArgument:
         return learned_confusion(self.prior, labels, n_classes)
 
     def for_comparison(
-        self, costs: LabelNoise | Confusion
+        self, costs: LabelNoise | Confusion, *, is_propagated: bool = False
     ) -> Callable[[NDArray[np.int64]], LabelNoise]:
         """Costs that models of two classes are compared under: those that were given, or one rate.
 
         One learned rate also where each of several classes is compared with the others and the
-        rates that were given differ.
+        rates that were given differ. Propagation compares several classes at one that is learned.
         """
         if not isinstance(self.rate, str | Mapping) and np.ndim(self.rate) == 0:
             rate = max(float(self.rate), _ALMOST_CERTAIN)
             return lambda rows: fixed_rate(min(rate, 0.5), len(rows))
         if isinstance(costs, LabelNoise) and costs.prior is None and costs.n_classes == 2:
             return lambda rows: costs.among(rows, _ALMOST_CERTAIN)
-        return lambda rows: learned_rate(self.prior, len(rows))
+        n_classes = costs.n_classes if is_propagated and self.is_learned else 2
+        return lambda rows: learned_rate(self.prior, len(rows), n_classes)
 
 
 def check_noise(rate: Any, prior: Any) -> NoiseArgument:
@@ -670,7 +671,8 @@ class KernelGibbsClassifier(SampleClassifier):
             candidates, notes = make_candidates(space, Xs, stream(entropy, "rows", 2))
         are_few = len(Xs) <= LARGEST_WHOLE
         is_compared = len(candidates) > 1 or are_few
-        noise_of = noise.for_comparison(costs) if is_compared else None
+        compared_at = noise.for_comparison(costs, is_propagated=space.is_propagated)
+        noise_of = compared_at if is_compared else None
         by_class: LabelNoise | None = None
         if noise.is_learned and len(self.classes_) == 2 and (are_few or space.is_propagated):
             if isinstance(costs, LabelNoise) and costs.is_by_class:

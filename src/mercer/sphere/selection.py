@@ -32,6 +32,7 @@ from mercer.sphere.propagation import (
     LARGEST_PROPAGATED,
     NOT_AT_REST,
     Approximation,
+    SeveralLabels,
     approximate_evidence,
 )
 from mercer.sphere.sampler import signed_rows
@@ -160,8 +161,7 @@ def compare(
     """Estimate the evidence of candidates, of those that are not hopeless on all rows; best first.
 
     With several classes it is the sum over classes of the evidence of that class against the
-    others: enough to rank kernels, not a probability of the labels. Of many rows, where it is known
-    of some, the best is final.
+    others, unless the noise is of several: enough to rank kernels, not a probability of the labels.
 
     Candidates have the same training rows, with labels 0..C-1, or the rows ``among`` them;
     ``noise_of(rows)`` gives the costs of errors of two classes for some rows. ``by_class`` has
@@ -321,8 +321,8 @@ class _Measuring:
         noise = self.noise_of(rows)
         each = [
             approximate_evidence(signed_rows(L, (labels == c) * 1), variance, noise)
-            for c in ([1] if n_classes == 2 else range(n_classes))
-        ]
+            for c in ([1] if n_classes == 2 else range(n_classes if noise.n_classes == 2 else 0))
+        ] or [SeveralLabels(L, variance, noise, labels).evidence()]
         error = _ERROR if candidate.nugget > 0.0 else _ERROR_WITHOUT_NUGGET
         found: tuple[float, float] | None = None
         if self.by_class is not None:
