@@ -615,6 +615,13 @@ class SeveralLabels(Propagation):
         return log_p, _times(A.swapaxes(1, 2), slope), A.swapaxes(1, 2) @ bend @ A
 
 
+def approximate_several(L: Array, variance: Array, noise: LabelNoise, labels: Any) -> Approximation:
+    """As `approximate_evidence`, of several classes."""
+    if len(L) < L.shape[1]:  # as many columns as rows say the same
+        L = np.asarray(np.linalg.qr(L.T, mode="r")).T
+    return SeveralLabels(L, variance, noise, labels).evidence()
+
+
 def log_orthant(mean: Array, covariance: Array) -> tuple[Array, Array, Array]:
     """Log P(d > 0) of d ~ N(mean, covariance), (n, K) and (n, K, K), and derivatives in the mean.
 

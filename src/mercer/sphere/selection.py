@@ -32,8 +32,8 @@ from mercer.sphere.propagation import (
     LARGEST_PROPAGATED,
     NOT_AT_REST,
     Approximation,
-    SeveralLabels,
     approximate_evidence,
+    approximate_several,
 )
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import (
@@ -322,7 +322,7 @@ class _Measuring:
         each = [
             approximate_evidence(signed_rows(L, (labels == c) * 1), variance, noise)
             for c in ([1] if n_classes == 2 else range(n_classes if noise.n_classes == 2 else 0))
-        ] or [SeveralLabels(L, variance, noise, labels).evidence()]
+        ] or [approximate_several(L, variance, noise, labels)]
         error = _ERROR if candidate.nugget > 0.0 else _ERROR_WITHOUT_NUGGET
         found: tuple[float, float] | None = None
         if self.by_class is not None:

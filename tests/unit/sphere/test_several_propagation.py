@@ -19,6 +19,7 @@ from mercer.sphere.propagation import (
     Sites,
     approximate_evidence,
     approximate_posterior,
+    approximate_several,
     log_orthant,
 )
 from mercer.sphere.sampler import signed_rows
@@ -75,6 +76,14 @@ def test_marginals_of_sites() -> None:
     of_rows = covariance.reshape(K, n, K, n)[:, np.arange(n), :, np.arange(n)]
     np.testing.assert_allclose(found.variance, of_rows, atol=1e-10)
     assert found.log_det == pytest.approx(np.linalg.slogdet(inside)[1], abs=1e-9)
+
+
+def test_more_features_than_rows_say_what_as_many_say() -> None:
+    rng, n = np.random.default_rng(0), 30
+    L, (_, y, _) = rng.standard_normal((n, 50)) / 7.0, wedges(30)
+    given = np.full(n, 0.1), fixed_rate(0.1, n, 3), y
+    found, plain = approximate_several(L, *given), SeveralLabels(L, *given).evidence()
+    assert found.log_evidence == pytest.approx(plain.log_evidence, abs=1e-6)
 
 
 def test_orthants() -> None:
