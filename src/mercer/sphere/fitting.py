@@ -191,11 +191,11 @@ class _Recorder:
         chosen: dict[str, NDArray[Any]] = {}
         f = f if self.walls is None else self.walls.rows(f)
         if self.labels is not None:
-            f, other = leads(f, self.labels)
-        if is_wrong is None:
-            is_wrong = f <= 0.0
+            f, others = leads(f, self.labels)
+        is_wrong = f <= 0.0 if is_wrong is None else is_wrong
         if self.labels is not None:
-            chosen = {"chosen": np.where(is_wrong, other, self.labels).astype(np.int16)}
+            classes = np.where(is_wrong, others.argmax(axis=0), self.labels)
+            chosen = {"chosen": classes.astype(np.int16)}
         return {
             "coefficients": self.space.coefficients(self.design, g),
             "length": np.asarray(length),

@@ -40,6 +40,7 @@ from mercer.sampling.hmc import mass_windows
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sphere.great_circle import great_circle_moves
 from mercer.sphere.loops import count_errors, line_moves, trajectories
+from mercer.sphere.propagation import NormalLaw, SeveralLaw
 
 # The posterior of a classifier in feature space, given labels that may be wrong.
 
@@ -557,7 +558,7 @@ class NormalSampler(Sampler[NormalState, NormalInfo]):
     L: Array
     nugget: float
     weights: Array
-    laws: tuple[Any, ...]  # of `NormalLaw`, or of several classes
+    laws: tuple[NormalLaw | SeveralLaw, ...]
     lift: Callable[[Array, Array], Array]
     recorder: Callable[[Array, Array, NDArray[np.bool_]], Mapping[str, NDArray[Any]]]
 

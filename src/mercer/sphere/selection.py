@@ -319,10 +319,13 @@ class _Measuring:
         L, variance = self._space(candidate, rows).smooth_rows()
         labels, n_classes = self.labels[rows], int(self.labels.max()) + 1
         noise = self.noise_of(rows)
-        each = [
-            approximate_evidence(signed_rows(L, (labels == c) * 1), variance, noise)
-            for c in ([1] if n_classes == 2 else range(n_classes if noise.n_classes == 2 else 0))
-        ] or [approximate_several(L, variance, noise, labels)]
+        if noise.n_classes > 2:
+            each = [approximate_several(L, variance, noise, labels)]
+        else:
+            each = [
+                approximate_evidence(signed_rows(L, (labels == c) * 1), variance, noise)
+                for c in ([1] if n_classes == 2 else range(n_classes))
+            ]
         error = _ERROR if candidate.nugget > 0.0 else _ERROR_WITHOUT_NUGGET
         found: tuple[float, float] | None = None
         if self.by_class is not None:
@@ -331,10 +334,9 @@ class _Measuring:
             )
             found = _settled([two], error)
         value, error = _settled(each, error)
-        said = value, value if found is None else found[0]
         return Compared(
             candidate, value, error, len(rows), False, None, found, is_approximate=True,
-            approximation=said,
+            approximation=(value, value if found is None else found[0]),
         )  # fmt: skip
 
     def run(
@@ -589,8 +591,7 @@ LARGEST_EXACT = 5000
 #: Features in the place of a kernel of more rows; half of them of more classes than a few.
 FEATURES_OF_MANY = 512
 _FEW_CLASSES, _MOST_OF_CHAINS = 4, 2000
-#: Classes; of more commands take chains of many rows: propagation takes hours.
-MOST_PROPAGATED_CLASSES = 12
+MOST_PROPAGATED_CLASSES = 12  # of more, and of many rows, commands take chains
 
 
 def settings_of_many(n: int, n_classes: int, noise_rate: Any = "learn") -> dict[str, Any]:
