@@ -134,7 +134,7 @@ class NoiseArgument:
         return learned_confusion(self.prior, labels, n_classes)
 
     def for_comparison(
-        self, costs: LabelNoise | Confusion, *, is_propagated: bool = False
+        self, costs: LabelNoise | Confusion, is_propagated: bool = False
     ) -> Callable[[NDArray[np.int64]], LabelNoise]:
         """Costs that models of two classes are compared under: those that were given, or one rate.
 
@@ -671,8 +671,7 @@ class KernelGibbsClassifier(SampleClassifier):
             candidates, notes = make_candidates(space, Xs, stream(entropy, "rows", 2))
         are_few = len(Xs) <= LARGEST_WHOLE
         is_compared = len(candidates) > 1 or are_few
-        compared_at = noise.for_comparison(costs, is_propagated=space.is_propagated)
-        noise_of = compared_at if is_compared else None
+        noise_of = noise.for_comparison(costs, space.is_propagated) if is_compared else None
         by_class: LabelNoise | None = None
         if noise.is_learned and len(self.classes_) == 2 and (are_few or space.is_propagated):
             if isinstance(costs, LabelNoise) and costs.is_by_class:

@@ -213,16 +213,21 @@ class Propagation(ABC):
     ) -> Swept:
         """Sweep until log Z is at rest; where rates are being learned they follow the errors."""
         before, swept, n_counted = np.inf, None, 0
-        tolerance = tolerance * self.scale
-        follows = is_learning and self.follows_rates
-        for k in range(_MOST_LEARNING if follows else _MOST_SWEEPS):
-            share = next(share for first, share in _DAMPING if n_counted >= first)
-            share = min(share, self.largest_share)
-            swept, wrong = self._sweep(sites, log_odds, share)
+        tolerance, last, change = tolerance * self.scale, sites, np.inf
+        for k in range(_MOST_LEARNING if is_learning and self.follows_rates else _MOST_SWEEPS):
+            share = min(self.largest_share, next(s for n, s in _DAMPING if n_counted >= n))
+            try:
+                swept, wrong = self._sweep(sites, log_odds, share)
+            except (NumericalError, np.linalg.LinAlgError):  # they ran away: back to the last law
+                if swept is None:
+                    raise
+                swept, change = replace(swept, sites=last), np.inf
+                break
+            last = sites
             n_counted += not (is_learning and before < swept.log_z < 0.0)
             sites, change, before = swept.sites, abs(swept.log_z - before), swept.log_z
             is_at_rest = k + 1 >= _FEWEST_SWEEPS and change < tolerance
-            if is_at_rest or n_counted == _MOST_SWEEPS or np.isnan(swept.log_z):
+            if is_at_rest or n_counted == _MOST_SWEEPS:
                 break
             if is_learning:
                 log_odds = self._likely_rates(wrong)
@@ -495,7 +500,7 @@ _IMPOSSIBLE = -40.0  # log probability of a cone of which nothing more is known
 # so many by as much more: sweeps are slower.
 _LOOSER, _ROWS_AT_REST = 4.0, 2000
 _MANY_WRONG = 16.0  # labels, by which the log odds of their rate are known to a fourth
-_SWEEPS_OF_NOISE = 5
+_SWEEPS_OF_NOISE, _MOST_HALVINGS = 5, 20
 
 
 def leads(f: Array, labels: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -544,7 +549,7 @@ class SeveralLabels(Propagation):
         L, (n, r), K = self.L, self.L.shape, self.noise.n_classes - 1
         pairs = list(itertools.combinations_with_replacement(range(K), 2))
         parts = [slice(k * r, (k + 1) * r) for k in range(K)]
-        while True:
+        for _ in range(_MOST_HALVINGS):
             P = np.eye(K * r)
             for k, j in pairs:  # what stands above the diagonal
                 P[parts[k], parts[j]] += L.T @ (L * sites.precision[:, k, j, np.newaxis])
@@ -552,13 +557,13 @@ class SeveralLabels(Propagation):
                 C = factorise(P.T)
                 break
             except NumericalError:
-                if not np.isfinite(sites.precision).all():
-                    raise
                 values, vectors = np.linalg.eigh(sites.precision)
                 low = np.minimum(values, 0.0)
                 values -= (1.0 if low.min() > -1e-3 else 0.5) * low
                 precision = (vectors * values[:, np.newaxis]) @ vectors.swapaxes(1, 2)
                 sites = replace(sites, precision=precision)
+        else:
+            raise NumericalError(NOT_AT_REST)
         log_det = 2.0 * float(np.log(C.diagonal()).sum())
         root = invert_lower(C)
         S, centre = root.T @ root, root @ (L.T @ sites.shift).T.ravel()
@@ -591,6 +596,8 @@ class SeveralLabels(Propagation):
             sites.shift + share * (shift - sites.shift),
         )
         log_z += float(log_total.sum() - 0.5 * at.log_det + 0.5 * np.sum(sites.shift * at.mean))
+        if not np.isfinite(log_z):
+            raise NumericalError(NOT_AT_REST)
         p, n_others = np.exp(log_p - log_total), self.noise.n_classes - 1
         by_rate = float(((np.exp(-log_total) - p) / n_others - p).sum())
         q = self.largest_rate * expit(log_odds)
@@ -628,11 +635,10 @@ def log_orthant(mean: Array, covariance: Array) -> tuple[Array, Array, Array]:
     n, K = mean.shape
     tau, nu, centre, marginal = np.zeros((n, K)), np.zeros((n, K)), mean, covariance
     for k in range(_MOST_INNER):
-        v = _variances(marginal)
-        cavity, shift, _, moments = _beside_walls(v, centre, tau, nu)
+        cavity, shift, _, moments = _beside_walls(marginal, centre, tau, nu)
         to_tau = np.maximum(1.0 / moments[1] - cavity, 0.0)
         to_nu = moments[0] * (to_tau + cavity) - shift
-        change, share = np.abs(to_tau - tau) * v, _SHARE if k else 1.0
+        change, share = np.abs(to_tau - tau) / (cavity + tau), _SHARE if k else 1.0
         tau, nu = tau + share * (to_tau - tau), nu + share * (to_nu - nu)
         root = np.sqrt(tau)
         inside = root[:, :, np.newaxis] * covariance * root[:, np.newaxis] + np.eye(K)
@@ -643,7 +649,7 @@ def log_orthant(mean: Array, covariance: Array) -> tuple[Array, Array, Array]:
         centre = mean + _times(covariance, slope)
         if change.max(initial=0.0) < _INNER_AT_REST:
             break
-    cavity, shift, log_z, _ = _beside_walls(_variances(marginal), centre, tau, nu)
+    cavity, shift, log_z, _ = _beside_walls(marginal, centre, tau, nu)
     log_z += 0.5 * np.log1p(tau / cavity)
     log_z += 0.5 * shift**2 / cavity - 0.5 * (nu + shift) ** 2 / (cavity + tau)
     log_z += nu * mean - 0.5 * tau * mean**2 + 0.5 * force * _times(marginal, force)
@@ -651,15 +657,11 @@ def log_orthant(mean: Array, covariance: Array) -> tuple[Array, Array, Array]:
     return np.minimum(log_p, 0.0), slope, bend
 
 
-def _variances(matrices: Array) -> Array:
-    """Diagonals (n, K), but for rounding."""
-    return np.maximum(np.diagonal(matrices, axis1=1, axis2=2), _NO_VARIANCE)
-
-
 def _beside_walls(
-    v: Array, mean: Array, tau: Array, nu: Array
+    marginal: Array, mean: Array, tau: Array, nu: Array
 ) -> tuple[Array, Array, Array, tuple[Array, Array]]:
     """Precision and shift of marginals without their sites; log mass, mean, variance above zero."""
+    v = np.maximum(np.diagonal(marginal, axis1=1, axis2=2), _NO_VARIANCE)  # but for rounding
     precision = np.maximum(1.0 / v - tau, _NO_VARIANCE / v)
     shift, sd = mean / v - nu, precision**-0.5
     z = np.clip(shift * sd, -_FARTHEST, _FARTHEST)

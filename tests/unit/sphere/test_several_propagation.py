@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import logit
 
 import mercer
 from mercer import KernelGibbsClassifier
-from mercer.errors import UsageError
+from mercer.errors import NumericalError, UsageError
 from mercer.likelihoods.label_noise import fixed_rate, learned_rate, row_rates
 from mercer.sphere import estimator, fitting, propagation, selection
 from mercer.sphere.propagation import (
@@ -76,6 +78,27 @@ def test_marginals_of_sites() -> None:
     of_rows = covariance.reshape(K, n, K, n)[:, np.arange(n), :, np.arange(n)]
     np.testing.assert_allclose(found.variance, of_rows, atol=1e-10)
     assert found.log_det == pytest.approx(np.linalg.slogdet(inside)[1], abs=1e-9)
+
+
+def test_sites_that_run_away_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No number of halvings mends these; the law before them is what is left."""
+    X, y, _ = wedges(30)
+    labels = SeveralLabels(X, np.full(30, 0.1), fixed_rate(0.1, 30, 3), y)
+    away = Sites(np.tile([[0.0, 1e20], [1e20, 0.0]], (30, 1, 1)), np.zeros((30, 2)))
+    with pytest.raises(NumericalError, match="did not come to rest"):
+        labels._gaussian(away)
+    matched, n_swept = SeveralLabels._matched, list[int]()
+
+    def leading_away(*arguments: Any) -> Any:
+        n_swept.append(1)
+        swept, wrong = matched(*arguments)
+        return (replace(swept, sites=away) if len(n_swept) == 3 else swept), wrong
+
+    monkeypatch.setattr(SeveralLabels, "_matched", leading_away)
+    swept = labels.settle(labels.no_sites(), logit(np.full(30, 0.15)), 1e-9)
+    assert len(n_swept) == 3
+    assert not swept.is_settled
+    assert np.isfinite(labels._gaussian(swept.sites).mean).all()
 
 
 def test_more_features_than_rows_say_what_as_many_say() -> None:
