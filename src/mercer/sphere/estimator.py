@@ -412,7 +412,8 @@ class KernelGibbsClassifier(SampleClassifier):
         the intercept). "learn": 0, 0.1, 0.4, 1.5, averaged by evidence. Chains of finite features
         have none.
     rank : int or None, default=None
-        Number of finite features in the place of the exact kernel, for many rows.
+        Number of finite features in the place of the exact kernel, for many rows. With "nystroem"
+        and ``sampler="propagation"`` what they lack of the kernel is noise of each row by itself.
     approximation : {"nystroem", "fourier"}, default="nystroem"
         The features that ``rank`` counts.
     decision : {"vote", "bayes_point"}, default="vote"

@@ -274,7 +274,8 @@ def _normal(
         record, dual = recorder, design.dual
     signs = np.where((labels == 1) | (noise.n_classes > 2), 1.0, -1.0)
     lift = functools.partial(_of_whole_space, dual, None if nugget == 0.0 else signs)
-    own = nugget if several is None or dual is not None else 0.0  # of f nothing is kept then
+    # Of several classes and finite features nothing of f is kept.
+    own = nugget if dual is not None else variance if several is None else 0.0
     return Chains(NormalSampler(L, own, weights, laws, lift, record), None)
 
 

@@ -401,18 +401,18 @@ class NormalLaw:
         return self.p_wrong
 
     def draw(
-        self, rng: np.random.Generator, L: Array, nugget: float, n: int
+        self, rng: np.random.Generator, L: Array, nugget: float | Array, n: int
     ) -> tuple[Array, Array, BoolArray]:
         """Draw g (n, r), all of f (n, n_rows), and which labels are wrong: the lowest, by p_wrong.
 
-        The noise of rows, of variance ``nugget``, is drawn on the side that the label is said to be
-        on.
+        The noise of rows, of variance ``nugget``, all or (n_rows,), is drawn on the side that the
+        label is said to be on.
         """
         G = (self.centre + rng.standard_normal((n, len(self.centre)))) @ self.root
         F = G @ L.T
-        if nugget == 0.0:
+        if not np.any(nugget):
             return G, F, self.mean + self.sd * ndtri(self.p_wrong) >= F
-        own = math.sqrt(nugget)
+        own = np.sqrt(np.maximum(nugget, _NO_VARIANCE))
         highest = self.mean + np.sqrt(self.sd**2 + nugget) * ndtri(self.p_wrong)
         is_wrong = highest - own * rng.standard_normal(F.shape) >= F
         side = np.where(is_wrong, -1.0, 1.0)
@@ -724,7 +724,7 @@ class SeveralLaw:
         return 1.0 - self.about_labels[np.arange(len(self.labels)), self.labels]
 
     def draw(
-        self, rng: np.random.Generator, L: Array, nugget: float, n: int
+        self, rng: np.random.Generator, L: Array, nugget: float | Array, n: int
     ) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Draw g (n, C, r), f (n, C, n_rows), and which labels are wrong: the lowest leads.
 
@@ -735,12 +735,12 @@ class SeveralLaw:
         H = (self.centre + rng.standard_normal((n, len(self.centre)))) @ self.root
         G = np.einsum("kc,bkr->bcr", A, H.reshape(n, len(A), L.shape[1]))
         F = G @ L.T
-        own = math.sqrt(nugget)
-        noisy = F + own * rng.standard_normal(F.shape) if nugget > 0.0 else F
+        own, has_noise = np.sqrt(np.maximum(nugget, _NO_VARIANCE)), np.any(nugget)
+        noisy = F + own * rng.standard_normal(F.shape) if has_noise else F
         lead, others = leads(noisy, self.labels)
         rank = lead.argsort(axis=0).argsort(axis=0)
         is_wrong = rank + rng.random(len(self.labels)) < self.p_wrong * n
-        if nugget > 0.0:
+        if has_noise:
             largest = np.where(is_wrong, others.argmax(axis=1), self.labels)[:, np.newaxis]
             F = F + own * _noise_within(rng, F / own, (noisy - F) / own, largest)
         return G, F, is_wrong

@@ -550,13 +550,14 @@ class NormalInfo:
 class NormalSampler(Sampler[NormalState, NormalInfo]):
     """Classifiers from normal laws, (k,) with ``weights``, of L (n, r), labels multiplied in.
 
-    Rows have independent noise of variance ``nugget`` besides. ``lift`` turns draws of f (b, n) and
-    g (b, r) into vectors of the whole feature space; ``recorder`` names the arrays of f, vector,
-    and which labels are wrong. Of several classes f are (b, C, n), g (b, C, r), and L is as it is.
+    Rows have independent noise of variance ``nugget``, all or (n,), besides. ``lift`` turns draws
+    of f (b, n) and g (b, r) into vectors of the whole feature space; ``recorder`` names the arrays
+    of f, vector, and which labels are wrong. Of several classes f are (b, C, n), g (b, C, r), and L
+    is as it is.
     """
 
     L: Array
-    nugget: float
+    nugget: float | Array
     weights: Array
     laws: tuple[NormalLaw | SeveralLaw, ...]
     lift: Callable[[Array, Array], Array]

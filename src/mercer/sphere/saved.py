@@ -29,6 +29,7 @@ from mercer.posterior.schema import (
     Cells,
     Choice,
     Fields,
+    Flag,
     ListOf,
     Maybe,
     Number,
@@ -86,8 +87,9 @@ _MODEL = Fields(
         "constant": _NOT_NEGATIVE,
         "kind": Choice(("kernel", "linear", "nystroem", "fourier")),
         "n_inputs": Whole(1),
+        "has_residual": Flag(),
     },
-    optional=frozenset({"n_inputs"}),
+    optional=frozenset({"n_inputs", "has_residual"}),
 )
 _FIELDS = Fields(
     {
@@ -168,6 +170,8 @@ def _model_fields(one: Candidate, k: int, arrays: Arrays) -> dict[str, Any]:
     fields |= {"scale": finite.scale, "constant": finite.constant, "n_inputs": space.X.shape[1]}
     if finite.map is None:
         return {**fields, "kind": "linear"}
+    if finite.has_residual:
+        fields["has_residual"] = True
     is_nystroem = isinstance(finite.map, NystroemMap)
     for name, values in finite.map.to_arrays().items():
         # Landmarks are rows of the training data: under the name that says so.
@@ -254,7 +258,7 @@ def _restore_model(fields: Any, k: int, arrays: Arrays, n_inputs: int) -> Candid
     elif fields["kind"] != "linear":
         raise ValueError(f"unknown kind of model {str(fields['kind'])[:40]!r}")
     require(mapped is None or mapped.n_inputs == n_inputs, "features")
-    features = FiniteFeatures(mapped, scale, constant)
+    features = FiniteFeatures(mapped, scale, constant, fields.get("has_residual", False))
     space = FeatureSpace(features, np.empty((0, n_inputs)), nugget)
     return Candidate(kernel, lengthscale, nugget, space)
 

@@ -17,7 +17,7 @@ from scipy.spatial.distance import pdist
 from mercer.data.source import Make, RowSource, Work
 from mercer.errors import DataError
 from mercer.estimation.standardize import Standardizer
-from mercer.features.maps import FeatureMap
+from mercer.features.maps import FeatureMap, NystroemMap
 from mercer.kernels.base import Kernel
 from mercer.likelihoods.label_noise import walls_of
 
@@ -170,11 +170,20 @@ class FiniteFeatures:
     squared norm of the mapped training rows; ``constant`` the variance of the intercept, 0 for
     none. A linear classifier without one has 1 as its last feature for rows that are zero: else
     f would be 0 there for each draw, and every label of such a row wrong.
+
+    Where it ``has_residual`` f has also what the map, Nystroem's, lacks of its kernel: for training
+    rows a noise of each row by itself [1]_. Without it a rough function is taken to be known where
+    landmarks are few, and labels beyond the features' reach to be wrong.
+
+    References
+    ----------
+    .. [1] Naish-Guzman & Holden (2007), The generalized FITC approximation, NeurIPS.
     """
 
     map: FeatureMap | None
     scale: float
     constant: float
+    has_residual: bool = False
 
     def __call__(self, X: Array) -> Array:
         """Features of the rows of X: shape (m, r)."""
@@ -188,16 +197,38 @@ class FiniteFeatures:
 
     @classmethod
     def fitted(
-        cls, feature_map: FeatureMap | None, X: Array | StoredInputs, constant: float
+        cls,
+        feature_map: FeatureMap | None,
+        X: Array | StoredInputs,
+        constant: float,
+        *,
+        has_residual: bool = False,
     ) -> FiniteFeatures:
-        """Scale to the training rows X: their mean squared norm becomes 1, the constant aside.
+        """Scale to the training rows X: their mean variance becomes 1, the constant aside.
 
         Of many rows some, evenly spaced, are enough.
         """
         some = X[:: max(1, len(X) // _SCALE_ROWS)].astype(np.float64)
-        Phi = some if feature_map is None else feature_map.features(some)
-        scale = float(np.einsum("ij,ij->", Phi, Phi) / len(Phi))
-        return cls(feature_map, scale if scale > 0.0 else 1.0, constant)
+        if has_residual and isinstance(feature_map, NystroemMap):
+            scale = float(feature_map.kernel.diagonal(feature_map.theta, some).mean())
+        else:
+            Phi = some if feature_map is None else feature_map.features(some)
+            scale = float(np.einsum("ij,ij->", Phi, Phi) / len(Phi))
+        return cls(feature_map, scale if scale > 0.0 else 1.0, constant, has_residual)
+
+    def outside(self, X: Array) -> Array:
+        """Covariance of what f has besides the features at the rows of X: (m, m)."""
+        if not (self.has_residual and isinstance(self.map, NystroemMap)):
+            return np.zeros((len(X), len(X)))
+        Phi = self.map.features(X)
+        return np.asarray((self.map.kernel.gram(self.map.theta, X) - Phi @ Phi.T) / self.scale)
+
+    def residual(self, X: Array, Phi: Array) -> Array:
+        """Variance (m,) of that, for rows X with features Phi (m, r)."""
+        if not (self.has_residual and isinstance(self.map, NystroemMap)):
+            return np.zeros(len(X))
+        whole = self.map.kernel.diagonal(self.map.theta, X) / self.scale + self.constant
+        return np.asarray(np.maximum(whole - np.einsum("ij,ij->i", Phi, Phi), 0.0))
 
 
 # Rows of the feature space: from a Gram matrix, or as they are.
@@ -518,13 +549,14 @@ class KernelSpace(Space):
 
 @dataclass(frozen=True)
 class FeatureSpace(Space):
-    """Finite features: a draw keeps one coefficient a feature, and nothing lies outside.
+    """Finite features: a draw keeps one coefficient a feature.
 
     ``features`` maps rows (m, d) to features (m, r); X holds the training rows. A nugget, noise of
-    each row besides, is for an approximation that integrates it out: `design` has none.
+    each row besides, and what the features lack are for an approximation that integrates them out:
+    `design` has neither.
     """
 
-    features: Callable[[Array], Array]
+    features: FiniteFeatures
     X: Array | StoredInputs
     nugget: float = 0.0
 
@@ -544,28 +576,31 @@ class FeatureSpace(Space):
         return super().kept(make)
 
     def smooth_rows(self) -> tuple[Array, Array]:
-        """The features, and the nugget besides."""
-        return self.design().L, np.full(len(self.X), self.nugget)
+        """The features, and besides them the nugget and what they lack."""
+        L = self.design().L
+        return L, self.nugget + self.features.residual(self.X[:].astype(np.float64), L)
 
     def among(self, rows: NDArray[np.int64]) -> FeatureSpace:
         """The same features of fewer rows."""
-        return FeatureSpace(self.features, self.X[rows].astype(np.float64), self.nugget)
+        return replace(self, X=self.X[rows].astype(np.float64))
 
     def coefficients(self, design: Design, g: Array) -> Array:
         """The coordinates themselves."""
         return g
 
     def latent(self, X: Array, coefficients: Array) -> tuple[Array, Array]:
-        """phi(x)'g, and the spread of the nugget."""
+        """phi(x)'g, and the spread of the nugget and of what the features lack."""
         n_rows = max(1, _BLOCK_NUMBERS // max(coefficients.shape[1], len(coefficients)))
-        blocks = []
+        means, spreads = [], []
         for begin in range(0, len(X), n_rows):
+            block = X[begin : begin + n_rows]
             # Where models of other ranks are averaged too, rows are filled up with zeros; old files
             # have no coefficient for rows that are zero.
-            Phi = self.features(X[begin : begin + n_rows])[:, : coefficients.shape[1]]
-            blocks.append(coefficients[:, : Phi.shape[1]] @ Phi.T)
-        return np.concatenate(blocks, axis=1), np.full(len(X), np.sqrt(self.nugget))
+            Phi = self.features(block)[:, : coefficients.shape[1]]
+            means.append(coefficients[:, : Phi.shape[1]] @ Phi.T)
+            spreads.append(np.sqrt(self.nugget + self.features.residual(block, Phi)))
+        return np.concatenate(means, axis=1), np.concatenate(spreads)
 
     def outside(self, X: Array) -> Array:
-        """Nothing."""
-        return np.zeros((len(X), len(X)))
+        """What features lack, if that is part of f."""
+        return self.features.outside(X)

@@ -14,6 +14,7 @@ from scipy.special import expit, logit
 import mercer
 from mercer import KernelGibbsClassifier
 from mercer.errors import UsageError
+from mercer.features.maps import nystroem_map
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import (
     LabelNoise,
@@ -26,7 +27,7 @@ from mercer.likelihoods.label_noise import (
 from mercer.sphere import estimator, propagation, selection
 from mercer.sphere.propagation import Sites, _Labels, approximate_evidence, approximate_posterior
 from mercer.sphere.sampler import NormalSampler, signed_rows
-from mercer.sphere.space import KernelSpace, fit_covariance
+from mercer.sphere.space import FeatureSpace, FiniteFeatures, KernelSpace, fit_covariance
 from mercer.sphere.tempering import Tempering, climb_errors, measure_noise
 
 RNG = np.random.default_rng(1)
@@ -304,6 +305,51 @@ def test_finite_features_have_a_nugget_without_chains(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         mercer.load(tmp_path / "model.mercer").predict_proba(new)[:, 1], said
     )
+
+
+def test_what_features_lack_is_a_noise_of_each_row() -> None:
+    """Evidence and P(wrong) beside draws of the prior: products of features, and the rest alone."""
+    rng, q = np.random.default_rng(4), 0.1
+    inputs, labels = rng.uniform(-2.0, 2.0, (6, 2)), np.array([0, 1, 1, 0, 1, 0])
+    kernel, theta = kernel_named("rbf"), np.array([0.0, 0.0, 0.0])
+    mapped = nystroem_map(kernel, theta, inputs[:2])
+    features = FiniteFeatures.fitted(mapped, inputs, 0.0, has_residual=True)
+    L, variance = FeatureSpace(features, inputs, 0.2).smooth_rows()
+    rows, noise = signed_rows(L, labels), fixed_rate(q, 6)
+    Q = rows @ rows.T
+    rest = np.diag(kernel.diagonal(theta, inputs) - Q.diagonal() + 0.2)
+    f = rng.multivariate_normal(np.zeros(6), Q + rest, 400_000, check_valid="ignore")
+    each = np.where(f > 0.0, 1.0 - q, q).prod(axis=1)
+    found = approximate_evidence(rows, variance, noise)
+    assert found.log_evidence == pytest.approx(np.log(each.mean()), abs=0.05)
+    _, (law,) = approximate_posterior(rows, variance, noise)
+    np.testing.assert_allclose(law.p_wrong, each @ (f <= 0.0) / each.sum(), atol=0.02)
+    G, F, is_wrong = law.draw(rng, rows, variance, 4000)
+    np.testing.assert_allclose(is_wrong.mean(axis=0), law.p_wrong, atol=0.04)
+    assert ((F <= 0.0) == is_wrong).mean() > 0.99
+    own = (F - G @ rows.T).std(axis=0)
+    assert own[2:4].min() > 0.6 > own[:2].max()  # landmarks, and the rows farthest from them
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_beyond_the_features_reach_are_not_called_wrong(
+    n_classes: int, tmp_path: Path
+) -> None:
+    """A function far rougher than so few features can be: most rows are known by themselves."""
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(-3.0, 3.0, (600, 2))
+    waves = np.sin(3.0 * inputs[:, :1]) * np.sin(3.0 * inputs[:, 1:]) + [0.0, 0.3, 0.6]
+    labels = np.argmax(waves * [1.0, -1.0, 0.2], axis=1) if n_classes == 3 else waves[:, 0] > 0.0
+    model = KernelGibbsClassifier(
+        sampler="propagation", rank=40, lengthscale=0.3, nugget=0.0, noise_rate=0.05, **FEW
+    ).fit(inputs, labels)
+    assert model.label_error_proba_.mean() == pytest.approx(0.05, abs=0.02)
+    assert (model.label_error_proba_ > 0.5).mean() < 0.01
+    far = model.predict_proba([[50.0, 50.0]])
+    assert far.max() < 0.65  # of the intercept something is known
+    model.save(tmp_path / "model.mercer")
+    again = mercer.load(tmp_path / "model.mercer").predict_proba([[50.0, 50.0]])
+    np.testing.assert_array_equal(again, far)
 
 
 def test_rates_are_followed_as_long_as_the_evidence_rises(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.features.maps import nystroem_map
 from mercer.kernels.names import kernel_named
 from mercer.sphere import space as module
 from mercer.sphere.space import (
@@ -65,6 +66,29 @@ def test_finite_features() -> None:
     np.testing.assert_array_equal(LINEAR.outside(Z), np.zeros((6, 6)))
     longer = np.pad(g, [(0, 0), (0, 4)], constant_values=7.0)
     np.testing.assert_array_equal(LINEAR.latent(Z, longer)[0], mean)
+
+
+@pytest.mark.parametrize("constant", [0.0, 1.0])
+def test_what_features_lack_of_their_kernel(constant: float) -> None:
+    """Their products and it are the kernel, of mean variance 1; at a landmark nothing lacks."""
+    kernel, theta = kernel_named("linear + rbf"), np.array([-1.0, 0.5, 0.0, 1.0, 0.3])
+    mapped = nystroem_map(kernel, theta, X[:3])
+    space = FeatureSpace(FiniteFeatures.fitted(mapped, X, constant, has_residual=True), X, 0.2)
+    K = kernel.gram(theta, X)
+    K = K / K.diagonal().mean() + constant
+    L, variance = space.smooth_rows()
+    np.testing.assert_allclose(L @ L.T + space.outside(X), K, atol=1e-9)
+    np.testing.assert_allclose((L * L).sum(axis=1) + variance, K.diagonal() + 0.2, atol=1e-9)
+    np.testing.assert_allclose(variance[:3], 0.2, atol=1e-9)
+    assert variance[3:].max() > 0.5
+    few = space.among(np.array([4, 0]))
+    np.testing.assert_array_equal(few.smooth_rows()[1], variance[[4, 0]])
+    mean, spread = space.latent(X, np.eye(L.shape[1]))
+    np.testing.assert_allclose(mean.T, L, atol=1e-9)
+    np.testing.assert_allclose(spread**2, variance, atol=1e-9)
+    chains = FeatureSpace(FiniteFeatures.fitted(mapped, X, constant), X)
+    np.testing.assert_array_equal(chains.smooth_rows()[1], 0.0)
+    np.testing.assert_array_equal(chains.outside(X), 0.0)
 
 
 @pytest.mark.parametrize("nugget", [0.0, 0.3])
