@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +31,14 @@ from mercer.sampling.driver import Labels, RunOptions, Sampled, sample
 from mercer.sampling.progress import tell, waiting
 from mercer.sampling.sampler import Adaptation, Sampler
 from mercer.sampling.signals import part_of_time
-from mercer.sphere.propagation import RESTLESS, NormalLaw, approximate_posterior, leads
+from mercer.sphere.prediction import label_proba
+from mercer.sphere.propagation import (
+    RESTLESS,
+    Approximation,
+    NormalLaw,
+    approximate_posterior,
+    leads,
+)
 from mercer.sphere.sampler import (
     NormalSampler,
     PriorStart,
@@ -142,14 +148,15 @@ def make_chains(
     sampler: str,
     rows: NDArray[np.int64],
     n_warmup: int,
+    at_rest: Approximation | None = None,
 ) -> Chains:
     """Make the sampler of one model for labels 0..C-1.
 
-    ``sampler`` is "auto", "tempered", "propagation" or one move; the margins of ``rows`` (k,) are
-    monitored.
+    ``sampler`` is "auto", "tempered", "propagation", which may begin ``at_rest``, or one move; the
+    margins of ``rows`` (k,) are monitored.
     """
     if sampler == "propagation" and isinstance(noise, LabelNoise):
-        return _normal(space, labels, noise, rows)
+        return _normal(space, labels, noise, rows, at_rest)
     if isinstance(noise, Confusion) or noise.n_classes > 2:
         return _several(space, labels, noise, sampler, rows, n_warmup)
     if len(labels) > LARGEST_WHOLE:
@@ -257,13 +264,17 @@ def _screened(
 
 
 def _normal(
-    space: Space, labels: NDArray[np.int64], noise: LabelNoise, rows: NDArray[np.int64]
+    space: Space,
+    labels: NDArray[np.int64],
+    noise: LabelNoise,
+    rows: NDArray[np.int64],
+    at_rest: Approximation | None,
 ) -> Chains:
     L, variance = space.smooth_rows()
     nugget, several, dual = space.nugget, None if noise.n_classes == 2 else labels, None
     if several is None:
         L = signed_rows(L, labels)
-    weights, laws = approximate_posterior(L, variance, noise, several)
+    weights, laws = approximate_posterior(L, variance, noise, several, at_rest)
     if len(labels) > LARGEST_WHOLE:
         of_rows = None if several is None else several[rows]
         recorder: Any = _ScreenedRecorder(L[rows], _lengths(L[rows]), of_rows)
@@ -312,63 +323,6 @@ class _ScreenedRecorder:
         return {**said, "margin": f / (length * self.lengths)}
 
 
-# P(class) of the training rows, their recorded labels taken into account.
-
-# Rows whose |mean f| is above so many standard deviations are on that side in every draw.
-_N_SD = 8.0
-
-
-def label_proba(
-    draws: Draws,
-    spaces: Sequence[Space],
-    labels: NDArray[np.int64],
-    n_classes: int,
-    known: Array | None = None,
-) -> Array:
-    """Average over draws the class that each classifier gives to a training row: (n, C).
-
-    The draws have "is_wrong", and for several classes "chosen"; for many rows neither, but
-    coefficients of the finite features of ``spaces``, one for each "model". Labels are as recorded,
-    0..C-1. What is ``known`` without the noise of draws is P(the label is wrong), (n,), of two
-    classes, and of several the result, (n, C).
-    """
-    if known is not None and known.ndim == 2:
-        return known
-    if "chosen" in draws.variables:
-        chosen = draws.flat("chosen")
-        return np.stack([(chosen == c).mean(axis=0) for c in range(n_classes)], axis=1)
-    if known is None and "is_wrong" in draws.variables:
-        known = draws.flat("is_wrong").mean(axis=0)
-    if known is not None:
-        p = np.where(labels == 1, 1.0 - known, known)
-    else:
-        model, g, p = draws.flat("model"), draws.flat("coefficients"), np.zeros(len(labels))
-        for j in np.unique(model):
-            own = model == j
-            of_rows = spaces[j].each(functools.partial(_second_class, g[own]))
-            p += np.mean(own) * np.concatenate(of_rows)
-    return np.column_stack([1.0 - p, p])
-
-
-def _second_class(g: Array, _first: int, rows: Iterator[NDArray[np.float32]]) -> Array:
-    """Share of draws with f > 0; rows far from the boundary are decided by their mean."""
-    begin = next(rows)
-    g = g[:, : begin.shape[1]]  # filled up where other models have more features
-    mean, deviations = g.mean(axis=0), g - g.mean(axis=0)
-    widths = np.linalg.cholesky(
-        deviations.T @ deviations / len(g) + 1e-12 * np.eye(g.shape[1]) * np.mean(deviations**2)
-    ).astype(np.float32)
-    centre, shares = mean.astype(np.float32), []
-    for block in itertools.chain([begin], rows):
-        f = block @ centre
-        sd = np.sqrt(((block @ widths) ** 2).sum(axis=1))
-        own = (f > 0.0).astype(np.float64)
-        near = np.flatnonzero(np.abs(f) < _N_SD * sd)
-        own[near] = ((block[near].astype(np.float64) @ g.T) > 0.0).mean(axis=1)
-        shares.append(own)
-    return np.concatenate(shares)
-
-
 _MONITORED_ROWS = 20
 # Where there are too many rows for a tempered run on all of them, models are compared on so many.
 _COMPARED_ROWS = 2000
@@ -399,6 +353,7 @@ class Problem:
     names: RowNames | None = None
     by_class: LabelNoise | None = None
     known: Array | None = None  # of a fit to these rows and a few more: `what_is_known`
+    at_rest: Approximation | None = None  # of one candidate: what propagation begins at
 
     @property
     def is_approximate(self) -> bool:
@@ -446,7 +401,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
     counts = _allot(choice.weights[choice.weights > 0.0], options.n_draws)
     runs, known = list[Sampled](), list[Array]()
-    for (candidate, noise), count in zip(choice.models, counts, strict=True):
+    for (candidate, noise, at_rest), count in zip(choice.models, counts, strict=True):
         own = replace(
             options,
             n_draws=count,
@@ -455,7 +410,8 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
             part=f"{len(runs) + 1}/{len(counts)}" if len(counts) > 1 else "",
             deadline=part_of_time(options.deadline, count / sum(counts[len(runs) :])),
         )
-        run, sampler = _sample(replace(problem, noise=noise), candidate, np.sort(rows), own)
+        one = replace(problem, noise=noise, at_rest=at_rest)
+        run, sampler = _sample(one, candidate, np.sort(rows), own)
         runs.append(run)
         if isinstance(sampler, NormalSampler):
             known.append(count / sum(counts) * sampler.about_labels)
@@ -479,7 +435,7 @@ def _is_hasty(problem: Problem, options: RunOptions) -> bool:
     return has_many and options.deadline is not None and options.run is None
 
 
-_Model = tuple[Candidate, LabelNoise | Confusion]
+_Model = tuple[Candidate, LabelNoise | Confusion, Approximation | None]
 
 
 @dataclass(frozen=True)
@@ -508,7 +464,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     has_one = is_one_rate and n > LARGEST_WHOLE and not problem.is_approximate
     common = (_ONE_RATE,) if has_one else ()
     if problem.noise_of is None:
-        return _Choice((), [(candidates[0], noise)], *_ALONE, common)
+        return _Choice((), [(candidates[0], noise, None)], *_ALONE, common)
     if n > LARGEST_WHOLE:
         rows = np.sort(stream(options.entropy, "rows", 3).choice(n, _COMPARED_ROWS, replace=False))
     compared = compare(
@@ -520,7 +476,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     n_left_out = 0 if problem.known is None else np.isnan(problem.known[:, 0]).sum()
     notes = (*_say_what_time_cut(compared, len(candidates) - n_left_out), *common)
     if not compared:
-        return _Choice((), [(candidates[len(candidates) // 2], noise)], *_ALONE, notes)
+        return _Choice((), [(candidates[len(candidates) // 2], noise, None)], *_ALONE, notes)
     by_class = problem.by_class
     if by_class is None:
         p = np.column_stack([probabilities(compared), np.zeros(len(compared))])
@@ -535,8 +491,12 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     if by_class is not None and noise is not by_class:
         notes = (*notes, _say_noise(*weights.sum(axis=0)), *say_restless(compared))
     models: list[_Model] = [
-        (compared[j].candidate, noise if k == 0 or by_class is None else by_class)
-        for j, k in np.argwhere(weights > 0.0)
+        (
+            one.candidate,
+            noise if k == 0 or by_class is None else by_class,
+            (*one.at_rest, None, None)[k],
+        )
+        for one, k in ((compared[j], k) for j, k in np.argwhere(weights > 0.0))
     ]
     return _Choice(compared, models, p, weights, notes, left)
 
@@ -576,8 +536,9 @@ def _sample(
     """Draw classifiers from one model; also give what drew them."""
     with one_blas_thread():
         chains = make_chains(
-            candidate.space, problem.labels, problem.noise, problem.sampler, rows, options.n_warmup
-        )
+            candidate.space, problem.labels, problem.noise, problem.sampler, rows,
+            options.n_warmup, problem.at_rest,
+        )  # fmt: skip
     names = RowNames.positions(len(problem.labels)) if problem.names is None else problem.names
     labels = Labels({"margin": tuple(names.short(row) for row in rows)}, ("margin",))
     drawn = sample(chains.sampler, options, adaptation=chains.adaptation, labels=labels)
@@ -596,7 +557,7 @@ def _joined(
     rng = stream(entropy, "rates")
     said = [
         _of_noise(part.variables, noise, rng)
-        for part, (_, noise) in zip(parts, models, strict=True)
+        for part, (_, noise, _) in zip(parts, models, strict=True)
     ]
     n_rates = max(each["noise_rate"].shape[-1] for each in said)
     for each in said:
@@ -611,10 +572,10 @@ def _joined(
         name: np.concatenate([part.stats[name] for part in parts], axis=1)
         for name in parts[0].stats
     }
-    candidates = list({id(candidate): candidate for candidate, _ in models}.values())
+    candidates = list({id(candidate): candidate for candidate, *_ in models}.values())
     number = {id(candidate): j for j, candidate in enumerate(candidates)}
     lengths = tuple(part.n_draws for part in parts)
-    model = np.repeat([number[id(candidate)] for candidate, _ in models], lengths)
+    model = np.repeat([number[id(candidate)] for candidate, *_ in models], lengths)
     variables |= {
         "model": np.broadcast_to(model, variables["length"].shape).copy(),
         **{name: np.concatenate([each[name] for each in said], axis=1) for name in said[0]},

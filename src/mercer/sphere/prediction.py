@@ -1,9 +1,13 @@
-"""What drawn classifiers say of new rows: probabilities and information."""
+"""What drawn classifiers say of new rows, and of their own: probabilities and information."""
 
 from __future__ import annotations
 
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +16,11 @@ from scipy.special import ndtr, ndtri
 from mercer.numerics.cholesky import covariance_root
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import entropy_bits
-from mercer.sphere.selection import Candidate
 from mercer.sphere.several_loops import largest_of_normals
+from mercer.sphere.space import Space
+
+if TYPE_CHECKING:
+    from mercer.sphere.selection import Candidate
 
 Array = NDArray[np.float64]
 
@@ -247,3 +254,60 @@ def _normal_nodes(n_draws: int, n_dimensions: int) -> tuple[Array, Array]:
     uniform = np.mod(0.5 + steps * index[:, np.newaxis], 1.0)
     nodes = ndtri(uniform).reshape(n_draws, _N_NODES_OF_SEVERAL, n_dimensions).swapaxes(0, 1)
     return nodes, np.full(_N_NODES_OF_SEVERAL, 1.0 / _N_NODES_OF_SEVERAL)
+
+
+# P(class) of the training rows, their recorded labels taken into account.
+
+# Rows whose |mean f| is above so many standard deviations are on that side in every draw.
+_N_SD = 8.0
+
+
+def label_proba(
+    draws: Draws,
+    spaces: Sequence[Space],
+    labels: NDArray[np.int64],
+    n_classes: int,
+    known: Array | None = None,
+) -> Array:
+    """Average over draws the class that each classifier gives to a training row: (n, C).
+
+    The draws have "is_wrong", and for several classes "chosen"; for many rows neither, but
+    coefficients of the finite features of ``spaces``, one for each "model". Labels are as recorded,
+    0..C-1. What is ``known`` without the noise of draws is P(the label is wrong), (n,), of two
+    classes, and of several the result, (n, C).
+    """
+    if known is not None and known.ndim == 2:
+        return known
+    if "chosen" in draws.variables:
+        chosen = draws.flat("chosen")
+        return np.stack([(chosen == c).mean(axis=0) for c in range(n_classes)], axis=1)
+    if known is None and "is_wrong" in draws.variables:
+        known = draws.flat("is_wrong").mean(axis=0)
+    if known is not None:
+        p = np.where(labels == 1, 1.0 - known, known)
+    else:
+        model, g, p = draws.flat("model"), draws.flat("coefficients"), np.zeros(len(labels))
+        for j in np.unique(model):
+            own = model == j
+            of_rows = spaces[j].each(functools.partial(_second_class, g[own]))
+            p += np.mean(own) * np.concatenate(of_rows)
+    return np.column_stack([1.0 - p, p])
+
+
+def _second_class(g: Array, _first: int, rows: Iterator[NDArray[np.float32]]) -> Array:
+    """Share of draws with f > 0; rows far from the boundary are decided by their mean."""
+    begin = next(rows)
+    g = g[:, : begin.shape[1]]  # filled up where other models have more features
+    mean, deviations = g.mean(axis=0), g - g.mean(axis=0)
+    widths = np.linalg.cholesky(
+        deviations.T @ deviations / len(g) + 1e-12 * np.eye(g.shape[1]) * np.mean(deviations**2)
+    ).astype(np.float32)
+    centre, shares = mean.astype(np.float32), []
+    for block in itertools.chain([begin], rows):
+        f = block @ centre
+        sd = np.sqrt(((block @ widths) ** 2).sum(axis=1))
+        own = (f > 0.0).astype(np.float64)
+        near = np.flatnonzero(np.abs(f) < _N_SD * sd)
+        own[near] = ((block[near].astype(np.float64) @ g.T) > 0.0).mean(axis=1)
+        shares.append(own)
+    return np.concatenate(shares)

@@ -421,7 +421,11 @@ class NormalLaw:
 
 
 def approximate_posterior(
-    L: Array, variance: Array, noise: LabelNoise, labels: NDArray[np.int64] | None = None
+    L: Array,
+    variance: Array,
+    noise: LabelNoise,
+    labels: NDArray[np.int64] | None = None,
+    start: Approximation | None = None,
 ) -> tuple[Array, tuple[NormalLaw | SeveralLaw, ...]]:
     """Weights (k,) and laws of classifiers by expectation propagation.
 
@@ -432,7 +436,7 @@ def approximate_posterior(
     problem: Propagation = _Labels(L, variance, noise)
     if labels is not None:
         problem = SeveralLabels(L, variance, noise, labels)
-    swept = problem.mode()
+    swept = problem.mode(start)
     log_odds, most = swept.log_odds, problem.largest_rate
     is_settled = swept.is_settled and swept.log_z <= 0.0
     if not is_settled and (labels is None or not np.isfinite(swept.log_z)):

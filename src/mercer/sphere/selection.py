@@ -113,6 +113,7 @@ class Compared:
     one_rate: float | None = None
     is_approximate: bool = False
     approximation: tuple[float, float] = (math.nan, math.nan)  # of the same, if it came to rest
+    at_rest: tuple[Approximation, ...] = ()  # of all rows, under either: where a fit can begin
 
 
 def what_is_known(candidates: Sequence[Candidate], compared: Sequence[Compared]) -> Array:
@@ -318,7 +319,7 @@ class _Measuring:
             return None
         L, variance = self._space(candidate, rows).smooth_rows()
         labels, n_classes = self.labels[rows], int(self.labels.max()) + 1
-        noise = self.noise_of(rows)
+        noise, is_all = self.noise_of(rows), len(rows) == len(self.labels)
         if noise.n_classes > 2:
             each = [approximate_several(L, variance, noise, labels)]
         else:
@@ -327,16 +328,15 @@ class _Measuring:
                 for c in ([1] if n_classes == 2 else range(n_classes))
             ]
         error = _ERROR if candidate.nugget > 0.0 else _ERROR_WITHOUT_NUGGET
-        found: tuple[float, float] | None = None
+        (value, whole_error), found = _settled(each, error), None
         if self.by_class is not None:
-            two = approximate_evidence(
-                signed_rows(L, labels), variance, self._rates_by_class(rows), each[0]
-            )
-            found = _settled([two], error)
-        value, error = _settled(each, error)
+            by_class = self._rates_by_class(rows)
+            each.append(approximate_evidence(signed_rows(L, labels), variance, by_class, each[0]))
+            found = _settled(each[1:], error)
         return Compared(
-            candidate, value, error, len(rows), False, None, found, is_approximate=True,
+            candidate, value, whole_error, len(rows), False, None, found, is_approximate=True,
             approximation=(value, value if found is None else found[0]),
+            at_rest=tuple(each) if is_all and noise.n_classes == n_classes else (),
         )  # fmt: skip
 
     def run(

@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer.posterior.draws import Draws
 from mercer.sphere import space as module
-from mercer.sphere.fitting import label_proba
+from mercer.sphere.prediction import label_proba
 from mercer.sphere.space import FeatureSpace, FiniteFeatures
 
 

@@ -24,7 +24,7 @@ from mercer.likelihoods.label_noise import (
     learned_rate,
     row_rates,
 )
-from mercer.sphere import estimator, propagation, selection
+from mercer.sphere import estimator, fitting, propagation, selection
 from mercer.sphere.propagation import Sites, _Labels, approximate_evidence, approximate_posterior
 from mercer.sphere.sampler import NormalSampler, signed_rows
 from mercer.sphere.space import FeatureSpace, FiniteFeatures, KernelSpace, fit_covariance
@@ -350,6 +350,25 @@ def test_labels_beyond_the_features_reach_are_not_called_wrong(
     model.save(tmp_path / "model.mercer")
     again = mercer.load(tmp_path / "model.mercer").predict_proba([[50.0, 50.0]])
     np.testing.assert_array_equal(again, far)
+
+
+def test_a_fit_begins_where_the_comparison_came_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under one noise rate and under one a class; it comes to the same as from nothing."""
+    begun = list[Any]()
+
+    def from_there(*given: Any) -> Any:
+        begun.append(given[-1])
+        return approximate_posterior(*given)
+
+    def from_nothing(*given: Any) -> Any:
+        return approximate_posterior(*given[:-1])
+
+    monkeypatch.setattr(fitting, "approximate_posterior", from_there)
+    model = KernelGibbsClassifier(sampler="propagation", rank=20, random_state=0)
+    said = model.fit(ROWS, LABELS).label_error_proba_
+    assert {len(one.rates) for one in begun if one.is_settled} == {1, 2}
+    monkeypatch.setattr(fitting, "approximate_posterior", from_nothing)
+    np.testing.assert_allclose(model.fit(ROWS, LABELS).label_error_proba_, said, atol=0.01)
 
 
 def test_rates_are_followed_as_long_as_the_evidence_rises(monkeypatch: pytest.MonkeyPatch) -> None:
