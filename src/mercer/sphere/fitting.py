@@ -148,15 +148,15 @@ def make_chains(
     sampler: str,
     rows: NDArray[np.int64],
     n_warmup: int,
-    at_rest: Approximation | None = None,
+    found: Approximation | None = None,
 ) -> Chains:
     """Make the sampler of one model for labels 0..C-1.
 
-    ``sampler`` is "auto", "tempered", "propagation", which may begin ``at_rest``, or one move; the
+    ``sampler`` is "auto", "tempered", "propagation", whose mode may be ``found``, or one move; the
     margins of ``rows`` (k,) are monitored.
     """
     if sampler == "propagation" and isinstance(noise, LabelNoise):
-        return _normal(space, labels, noise, rows, at_rest)
+        return _normal(space, labels, noise, rows, found)
     if isinstance(noise, Confusion) or noise.n_classes > 2:
         return _several(space, labels, noise, sampler, rows, n_warmup)
     if len(labels) > LARGEST_WHOLE:
@@ -268,13 +268,13 @@ def _normal(
     labels: NDArray[np.int64],
     noise: LabelNoise,
     rows: NDArray[np.int64],
-    at_rest: Approximation | None,
+    found: Approximation | None,
 ) -> Chains:
     L, variance = space.smooth_rows()
     nugget, several, dual = space.nugget, None if noise.n_classes == 2 else labels, None
     if several is None:
         L = signed_rows(L, labels)
-    weights, laws = approximate_posterior(L, variance, noise, several, at_rest)
+    weights, laws = approximate_posterior(L, variance, noise, several, found)
     if len(labels) > LARGEST_WHOLE:
         of_rows = None if several is None else several[rows]
         recorder: Any = _ScreenedRecorder(L[rows], _lengths(L[rows]), of_rows)
@@ -353,7 +353,7 @@ class Problem:
     names: RowNames | None = None
     by_class: LabelNoise | None = None
     known: Array | None = None  # of a fit to these rows and a few more: `what_is_known`
-    at_rest: Approximation | None = None  # of one candidate: what propagation begins at
+    found: Approximation | None = None  # of one candidate: what propagation came to
 
     @property
     def is_approximate(self) -> bool:
@@ -401,7 +401,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
     rows = stream(options.entropy, "rows").choice(n, min(n, _MONITORED_ROWS), replace=False)
     counts = _allot(choice.weights[choice.weights > 0.0], options.n_draws)
     runs, known = list[Sampled](), list[Array]()
-    for (candidate, noise, at_rest), count in zip(choice.models, counts, strict=True):
+    for (candidate, noise, found), count in zip(choice.models, counts, strict=True):
         own = replace(
             options,
             n_draws=count,
@@ -410,7 +410,7 @@ def fit_sphere(problem: Problem, options: RunOptions) -> FittedSphere:
             part=f"{len(runs) + 1}/{len(counts)}" if len(counts) > 1 else "",
             deadline=part_of_time(options.deadline, count / sum(counts[len(runs) :])),
         )
-        one = replace(problem, noise=noise, at_rest=at_rest)
+        one = replace(problem, noise=noise, found=found)
         run, sampler = _sample(one, candidate, np.sort(rows), own)
         runs.append(run)
         if isinstance(sampler, NormalSampler):
@@ -494,7 +494,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
         (
             one.candidate,
             noise if k == 0 or by_class is None else by_class,
-            (*one.at_rest, None, None)[k],
+            (*one.found, None, None)[k],
         )
         for one, k in ((compared[j], k) for j, k in np.argwhere(weights > 0.0))
     ]
@@ -537,7 +537,7 @@ def _sample(
     with one_blas_thread():
         chains = make_chains(
             candidate.space, problem.labels, problem.noise, problem.sampler, rows,
-            options.n_warmup, problem.at_rest,
+            options.n_warmup, problem.found,
         )  # fmt: skip
     names = RowNames.positions(len(problem.labels)) if problem.names is None else problem.names
     labels = Labels({"margin": tuple(names.short(row) for row in rows)}, ("margin",))

@@ -188,6 +188,12 @@ class Propagation(ABC):
             value, rates = self.integrated(mode), self.largest_rate * expit(mode.log_odds)
         return Approximation(value, mode.is_settled and value <= 0.0, mode.sites, rates)
 
+    def again(self, found: Approximation) -> Swept:
+        """What the mode was when it was found for the same labels and learned rates."""
+        log_odds = logit(found.rates / self.largest_rate)
+        swept, _ = self._sweep(found.sites, log_odds, 0.0)
+        return replace(swept, is_settled=found.is_settled)
+
     def mode(self, start: Approximation | None = None) -> Swept:
         """Sites at rest, at the known rates or where the learned ones are most probable."""
         is_learning = self.noise.prior is not None
@@ -425,18 +431,18 @@ def approximate_posterior(
     variance: Array,
     noise: LabelNoise,
     labels: NDArray[np.int64] | None = None,
-    start: Approximation | None = None,
+    known: Approximation | None = None,
 ) -> tuple[Array, tuple[NormalLaw | SeveralLaw, ...]]:
     """Weights (k,) and laws of classifiers by expectation propagation.
 
     The arguments are those of `approximate_evidence`; of several classes ``labels`` are given, and
-    not multiplied into L. A `NumericalError` where sites do not rest; the law of several classes
-    says that they did not.
+    not multiplied into L. If ``known``, of the same at learned rates, the mode is that. A
+    `NumericalError` where sites do not rest; the law of several classes says that they did not.
     """
     problem: Propagation = _Labels(L, variance, noise)
     if labels is not None:
         problem = SeveralLabels(L, variance, noise, labels)
-    swept = problem.mode(start)
+    swept = problem.mode() if known is None else problem.again(known)
     log_odds, most = swept.log_odds, problem.largest_rate
     is_settled = swept.is_settled and swept.log_z <= 0.0
     if not is_settled and (labels is None or not np.isfinite(swept.log_z)):

@@ -113,7 +113,7 @@ class Compared:
     one_rate: float | None = None
     is_approximate: bool = False
     approximation: tuple[float, float] = (math.nan, math.nan)  # of the same, if it came to rest
-    at_rest: tuple[Approximation, ...] = ()  # of all rows, under either: where a fit can begin
+    found: tuple[Approximation, ...] = ()  # of all rows at learned rates: one, one a class
 
 
 def what_is_known(candidates: Sequence[Candidate], compared: Sequence[Compared]) -> Array:
@@ -336,7 +336,7 @@ class _Measuring:
         return Compared(
             candidate, value, whole_error, len(rows), False, None, found, is_approximate=True,
             approximation=(value, value if found is None else found[0]),
-            at_rest=tuple(each) if is_all and noise.n_classes == n_classes else (),
+            found=tuple(each) if is_all and noise.prior and noise.n_classes == n_classes else (),
         )  # fmt: skip
 
     def run(

@@ -352,12 +352,12 @@ def test_labels_beyond_the_features_reach_are_not_called_wrong(
     np.testing.assert_array_equal(again, far)
 
 
-def test_a_fit_begins_where_the_comparison_came_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_takes_what_the_comparison_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under one noise rate and under one a class; it comes to the same as from nothing."""
-    begun = list[Any]()
+    modes = list[Any]()
 
     def from_there(*given: Any) -> Any:
-        begun.append(given[-1])
+        modes.append(given[-1])
         return approximate_posterior(*given)
 
     def from_nothing(*given: Any) -> Any:
@@ -366,7 +366,7 @@ def test_a_fit_begins_where_the_comparison_came_to_rest(monkeypatch: pytest.Monk
     monkeypatch.setattr(fitting, "approximate_posterior", from_there)
     model = KernelGibbsClassifier(sampler="propagation", rank=20, random_state=0)
     said = model.fit(ROWS, LABELS).label_error_proba_
-    assert {len(one.rates) for one in begun if one.is_settled} == {1, 2}
+    assert {len(one.rates) for one in modes if one.is_settled} == {1, 2}
     monkeypatch.setattr(fitting, "approximate_posterior", from_nothing)
     np.testing.assert_allclose(model.fit(ROWS, LABELS).label_error_proba_, said, atol=0.01)
 
