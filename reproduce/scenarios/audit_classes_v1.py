@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 from reproduce.cells import measured
 from reproduce.scenarios.audit_rows_v2 import FLIPPED, N_INPUTS, RANK, SEED, audited
 
-HAS_NO_RECORD_YET = True
 CELLS = [
     (1000, 3, "chains"),
     (1000, 3, "propagation"),
