@@ -491,11 +491,7 @@ def _choose(problem: Problem, options: RunOptions) -> _Choice:
     if by_class is not None and noise is not by_class:
         notes = (*notes, _say_noise(*weights.sum(axis=0)), *say_restless(compared))
     models: list[_Model] = [
-        (
-            one.candidate,
-            noise if k == 0 or by_class is None else by_class,
-            (*one.found, None, None)[k],
-        )
+        (one.candidate, (noise, by_class or noise)[k], (*one.found, None, None)[k])
         for one, k in ((compared[j], k) for j, k in np.argwhere(weights > 0.0))
     ]
     return _Choice(compared, models, p, weights, notes, left)

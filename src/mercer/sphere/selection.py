@@ -735,13 +735,12 @@ def _finite(
     arguments: SpaceArguments, X: Array | StoredInputs, constant: float, rng: np.random.Generator
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
     nuggets, notes = arguments.nuggets, tuple[str, ...]()
-    is_propagated, is_fourier = arguments.is_propagated, arguments.approximation == "fourier"
-    if not is_propagated and arguments.nugget not in (LEARN, 0.0):
+    if not arguments.is_propagated and arguments.nugget not in (LEARN, 0.0):
         raise UsageError(
             "rank and a nugget exclude each other: a nugget makes every row a feature of the "
             "chains; sampler='propagation' takes both"
         )
-    if not is_propagated:
+    if not arguments.is_propagated:
         nuggets, notes = (0.0,), (_NO_NUGGET,) if arguments.nugget == LEARN else ()
     if arguments.is_linear:
         plain = FeatureSpace(FiniteFeatures.fitted(None, X, constant), X)
@@ -753,11 +752,11 @@ def _finite(
     for lengthscale in _lengthscales(arguments, kernel, X):
         theta = kernel_parameters(kernel, lengthscale, X)
         mapped: FeatureMap
-        if is_fourier:
+        if arguments.approximation == "fourier":
             mapped = draw_fourier(rng, kernel, theta, X.shape[1], max(arguments.rank // 2, 1))
         else:
             mapped = fit_nystroem(rng, cast(Array, X), kernel, theta, arguments.rank)
-        has_residual = is_propagated and not is_fourier
+        has_residual = arguments.is_propagated and arguments.approximation == "nystroem"
         own = FiniteFeatures.fitted(mapped, X, constant, has_residual=has_residual)
         plain = FeatureSpace(own, X)
         candidates += [Candidate(name, lengthscale, k, replace(plain, nugget=k)) for k in nuggets]

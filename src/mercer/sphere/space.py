@@ -216,19 +216,26 @@ class FiniteFeatures:
             scale = float(np.einsum("ij,ij->", Phi, Phi) / len(Phi))
         return cls(feature_map, scale if scale > 0.0 else 1.0, constant, has_residual)
 
+    @property
+    def _whole(self) -> Covariance | None:
+        """The covariance of f, where that has what the map lacks of it."""
+        if not (self.has_residual and isinstance(self.map, NystroemMap)):
+            return None
+        return Covariance(self.map.kernel, self.map.theta, self.scale, self.constant)
+
     def outside(self, X: Array) -> Array:
         """Covariance of what f has besides the features at the rows of X: (m, m)."""
-        if not (self.has_residual and isinstance(self.map, NystroemMap)):
+        if self._whole is None:
             return np.zeros((len(X), len(X)))
-        Phi = self.map.features(X)
-        return np.asarray((self.map.kernel.gram(self.map.theta, X) - Phi @ Phi.T) / self.scale)
+        Phi = self(X)
+        return np.asarray(self._whole.gram(X) - Phi @ Phi.T)
 
     def residual(self, X: Array, Phi: Array) -> Array:
         """Variance (m,) of that, for rows X with features Phi (m, r)."""
-        if not (self.has_residual and isinstance(self.map, NystroemMap)):
+        variances = None if self._whole is None else self._whole.diagonal(X)
+        if variances is None:
             return np.zeros(len(X))
-        whole = self.map.kernel.diagonal(self.map.theta, X) / self.scale + self.constant
-        return np.asarray(np.maximum(whole - np.einsum("ij,ij->i", Phi, Phi), 0.0))
+        return np.asarray(np.maximum(variances - np.einsum("ij,ij->i", Phi, Phi), 0.0))
 
 
 # Rows of the feature space: from a Gram matrix, or as they are.
