@@ -8,7 +8,7 @@ import pytest
 from mercer.kernels.stationary import (
     distances_from_products,
     exponent_from_products,
-    large_alone,
+    exponentials,
     matern_from_distances,
     minus_half_squares,
     multiply_by_cosines,
@@ -52,12 +52,38 @@ def test_distances_from_products(n: int, m: int) -> None:
     np.testing.assert_allclose(S, np.minimum(1.3 * distances / np.sqrt(2.0), 2.0), atol=1e-7)
 
 
-def test_large_alone() -> None:
-    K = np.random.default_rng(1).standard_normal((4, 7))
-    K[0, :2] = 0.5, np.nan
-    expected = np.where(K <= 0.5, 0.0, K)
-    large_alone(K, 0.5)
-    np.testing.assert_array_equal(K, expected)
+def worst_exponential() -> float:
+    """Largest error in units of the last place."""
+    exponents = np.random.default_rng(2).uniform(-240.0, 40.0, (60, 61))
+    found, true = exponents.copy(), np.exp(exponents)
+    exponentials(found, 0.0)
+    return float(np.max(np.abs(found - true) / np.spacing(true)))
+
+
+def test_exponentials_are_right_to_two_units_of_the_last_place() -> None:
+    assert worst_exponential() <= 2.0
+    ends = np.array([[0.0, -0.0, 709.0, -708.0, 800.0, np.nan]])
+    exponentials(ends, 0.0)
+    assert ends[0, :2].tolist() == [1.0, 1.0]
+    np.testing.assert_allclose(ends[0, 2:5], [np.exp(709.0), np.exp(-708.0), np.inf], rtol=1e-15)
+    assert np.isnan(ends[0, 5])
+
+
+def test_exponentials_are_the_same_wherever_arrays_lie() -> None:
+    exponents = np.random.default_rng(3).uniform(-240.0, 40.0, (8, 37))
+    whole = exponents.copy()
+    exponentials(whole, 1e-80)
+    assert (whole[exponents < np.log(1e-80)] == 0.0).all()
+    memory = np.empty(exponents.size + 8)
+    for offset in range(1, 8):
+        moved = memory[offset : offset + exponents.size].reshape(exponents.shape)
+        moved[:] = exponents
+        exponentials(moved, 1e-80)
+        assert (moved == whole).all()
+    for j in range(exponents.shape[1]):
+        alone = exponents[:1, j : j + 1].copy()
+        exponentials(alone, 1e-80)
+        assert alone[0, 0] == whole[0, j]
 
 
 @pytest.mark.parametrize("share", [3.0, np.inf])

@@ -139,10 +139,11 @@ def test_an_approximation_that_is_wrong_decides_nothing(
 ) -> None:
     """Not at rest it says nothing; one that promised too much has those back that it had dropped.
 
-    The seed and the runs are those of the comparison with the right approximations.
+    The seed and the runs are those of the comparison with the right approximations; of this seed a
+    run knows its evidence to a nat, so that ten nats more contradict it.
     """
     models = [rbf(0.02), rbf(1.5)]
-    right = compare(models, RING, noise_of, 7)[0]
+    right = compare(models, RING, noise_of, 8)[0]
     wrong = models[which == "best"].space.smooth_rows()[0]
 
     def approximating(L, variance, noise, *rest):
@@ -152,7 +153,7 @@ def test_an_approximation_that_is_wrong_decides_nothing(
         return replace(found, log_evidence=said, is_settled=is_settled)
 
     monkeypatch.setattr(selection, "approximate_evidence", approximating)
-    compared = compare(models, RING, noise_of, 7)
+    compared = compare(models, RING, noise_of, 8)
     assert compared[0].candidate.lengthscale == 1.5
     assert compared[0].is_final
     run = right.law.log_evidence(noise_of(RING))[0]  # alone, where the other contradicts it
