@@ -11,28 +11,29 @@ intercept, is integrated out; the log parameters of kernel and noise, theta, hav
 
 **One step**
 
-1. z_i given all other z, row by row: with C = K + v 11' + diag(s2 + h), A = C^-1 and a = A y, the
+1. theta given z: now and then a proposal from a t law around the posterior of the rows that looked
+   right at first, which ends what a chain began with. Then, of the parameters of the kernel, a
+   short trajectory of Hamilton's dynamics, whose mass is from that posterior, too.
+2. z_i given all other z, row by row: with C = K + v 11' + diag(s2 + h), A = C^-1 and a = A y, the
    target of row i has, given all others, the mean y_i - a_i / A_ii and the variance
    1 / A_ii - h(z_i) + h(k) for each k. Where z_i changes, C changes by d e_i e_i', and A by
    -d / (1 + d A_ii) of the product of its column i with itself.
-2. The noise given the function. With the floor b of s2 as a part of the function, u drawn from its
+3. The noise given the function. With the floor b of s2 as a part of the function, u drawn from its
    prior N(0, K + v 11' + b I), and w from N(0, diag(s2 + h - b)), the errors
 
        e = w + diag(s2 + h - b) A (y - u - w)
 
    are a draw given y and z. Given e, five times: s2 by a slice, the kinds summed out; z; p. Given
    z alone s2 hardly moves: a noise that is half as wide has kinds that are twice as wide.
-3. p given z: Beta and Dirichlet laws.
-4. theta given z: a proposal from a t law around the posterior of the rows that looked right at
-   first, which ends what a chain began with. Then, of the parameters of the kernel, a short
-   trajectory of Hamilton's dynamics, whose mass is from that posterior, too.
+4. p given z: Beta and Dirichlet laws.
 
-The conditional law of z_i in step 1 gives the probability that target i is wrong (averaged over
+The conditional law of z_i in step 2 gives the probability that target i is wrong (averaged over
 draws it has less Monte Carlo error than counts of z_i) and, from the other rows alone, the value
 that would be expected there.
 
-**Cost.** O(n^3) a step: ten factors, six inverses, five products with derivatives of the kernel;
-O(n^2) for each z_i that changes in step 1.
+**Cost.** O(n^3) a step: seven factors, five inverses, five products with derivatives of the kernel;
+O(n^2) for each z_i that changes in step 2. A trajectory that is accepted ends with the inverse that
+step 2 begins with, and step 3 computes no covariance of the kernel twice.
 
 References
 ----------
@@ -69,6 +70,8 @@ from mercer.gp.hyperparameters import (
 )
 from mercer.gp.loops import draw_kinds, kinds_of_errors, mirror
 from mercer.likelihoods.label_noise import (
+    ADDED_NOISE,
+    ADDED_SQUARES,
     N_KINDS,
     SHARES,
     WIDTHS,
@@ -101,6 +104,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 _N_OF_NOISE = 5  # draws of the noise given the function
+_JUMPS = 0.25  # of the steps begin with a proposal of all of theta
 # Of the trajectories: steps of about this over the fourth root of the number of parameters.
 _N_LEAPFROG, _STEP, _JITTER = 4, 1.1, 0.2
 
@@ -172,13 +176,15 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
     def step(
         self, rng: np.random.Generator, state: ContaminatedState
     ) -> tuple[ContaminatedState, ContaminatedInfo]:
-        """Draw kinds, rate and hyperparameters."""
+        """Draw hyperparameters, kinds and rate."""
         check_stop()
-        drawn, A = self._draw_codes(rng, state)
-        drawn = self._draw_noise(rng, drawn, A)
-        moved, acceptance_rate = self._move(rng, drawn)
-        changed = int(np.count_nonzero(moved.codes != state.codes))
-        return moved, ContaminatedInfo(acceptance_rate, changed)
+        before = state.codes
+        if rng.random() < _JUMPS:
+            state = self._jump(rng, state)
+        state, A, acceptance_rate = self._move(rng, state)
+        state = self._draw_noise(rng, self._draw_codes(rng, state, A), A)
+        changed = int(np.count_nonzero(state.codes != before))
+        return state, ContaminatedInfo(acceptance_rate, changed)
 
     def record(self, state: ContaminatedState) -> Mapping[str, NDArray[np.float64]]:
         """Return parameters, codes, rate, and what the rows left out say of each target."""
@@ -199,25 +205,23 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         }
 
     def _draw_codes(
-        self, rng: np.random.Generator, state: ContaminatedState
-    ) -> tuple[ContaminatedState, Array]:
-        """Step 1; returns A, too. What belongs to theta and z is not brought up to date."""
-        found = self._evaluated(state.position, state.codes)
-        A = invert_factored(found.L).T
+        self, rng: np.random.Generator, state: ContaminatedState, A: Array
+    ) -> ContaminatedState:
+        """Step 2, A brought up to date; what else belongs to theta and z is not."""
         mirror(A)
-        a, codes = found.dual_coef.copy(), state.codes.copy()
+        a, codes = state.dual_coef.copy(), state.codes.copy()
         n, y = len(codes), self.model.y
         wrong, means, bases = np.empty(n), np.empty(n), np.empty(n)
         added = self._noise(state.position)[1]
         draw_kinds(
             A, a, y, codes, added, state.shares, len(WIDTHS), rng.random(n), wrong, means, bases
         )
-        return replace(state, codes=codes, wrong=wrong, means=means, bases=bases), A
+        return replace(state, codes=codes, wrong=wrong, means=means, bases=bases)
 
     def _draw_noise(
         self, rng: np.random.Generator, state: ContaminatedState, A: Array
     ) -> ContaminatedState:
-        """Steps 2 and 3, given A of theta and z."""
+        """Steps 3 and 4, given A of theta and z."""
         model, theta, codes = self.model, state.position.copy(), state.codes.copy()
         shares, floor = state.shares, model.noise_floor(theta)
         errors = self._draw_errors(rng, state, A, floor)
@@ -230,7 +234,9 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
                 log_noise = math.log(slice_step(rng, density, math.exp(log_noise), _NOWHERE))
             density(log_noise)
             shares = draw_shares(rng, np.bincount(codes, minlength=N_KINDS))
-        return _with(replace(state, shares=shares), theta, codes, self._evaluated(theta, codes))
+        K = model.workspace.take("gram", len(codes))  # as the errors left it
+        found = self._evaluated(theta, codes, K)
+        return _with(replace(state, shares=shares), theta, codes, found)
 
     def _log_density_of_noise(
         self,
@@ -269,25 +275,27 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
 
     def _move(
         self, rng: np.random.Generator, state: ContaminatedState
-    ) -> tuple[ContaminatedState, float]:
-        """Step 4."""
-        state = self._jump(rng, state)
+    ) -> tuple[ContaminatedState, Array, float]:
+        """Take a trajectory; returns A, a triangle of it, and the acceptance rate, too."""
         theta, log_noise = self.model.split(state.position)
-        noise, added = self._noise(state.position)
-        rows = NoiseOfRows(np.ones(len(state.codes)), 1.0 + added[state.codes] / noise)
+        codes = state.codes
+        rows = NoiseOfRows(np.ones(len(codes)), 1.0 + ADDED_NOISE[codes], ADDED_SQUARES[codes])
         prior = self.model.prior.at(slice(len(theta)))
-        target = replace(self.model, prior=prior, log_noise_variance=log_noise, noise_of_rows=rows)
+        A = self.model.workspace.take("inverse", len(codes))
+        target = replace(
+            self.model, prior=prior, log_noise_variance=log_noise, noise_of_rows=rows, inverse=A
+        )
         mass = mass_from_covariance(self.covariance[: len(theta), : len(theta)])
         size = _STEP * len(theta) ** -0.25 * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
         tuning = HamiltonianTuning(size, mass)
         hmc = HMC(target, lambda rng: theta, lambda point: point.extra, tuning, _N_LEAPFROG)
-        moved, info = hmc.step(rng, hmc.init(rng))
+        end, info = hmc.step(rng, hmc.init(rng))
         if info.is_accepted:
-            position = np.append(moved.point.position, state.position[len(theta) :])
-            found = self._evaluate(position, state.codes)
-            if found is not None:
-                state = _with(state, position, state.codes, found)
-        return state, info.acceptance_rate
+            position = np.append(end.point.position, state.position[len(theta) :])
+            moved = replace(state, position=position, dual_coef=end.point.extra["dual_coef"])
+            return moved, A, info.acceptance_rate
+        found = self._evaluated(state.position, codes)
+        return state, invert_factored(found.L).T, info.acceptance_rate
 
     def _jump(self, rng: np.random.Generator, state: ContaminatedState) -> ContaminatedState:
         """Propose theta from the t law."""
@@ -309,18 +317,18 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         noise = self.model.noise_variance(theta)
         return noise, added_variances(noise)
 
-    def _evaluated(self, theta: Array, codes: Codes) -> _Evaluated:
+    def _evaluated(self, theta: Array, codes: Codes, K: Array | None = None) -> _Evaluated:
         """Evaluate where the chain is."""
-        found = self._evaluate(theta, codes)
+        found = self._evaluate(theta, codes, K)
         if found is None:
             raise NumericalError(_NOWHERE)
         return found
 
-    def _evaluate(self, theta: Array, codes: Codes) -> _Evaluated | None:
+    def _evaluate(self, theta: Array, codes: Codes, K: Array | None = None) -> _Evaluated | None:
         """Log density of theta given z, and the factor, in scratch memory; None: no density."""
         if not self._has_density(theta):
             return None
-        found = self.model.factored(theta, lambda noise: noise + added_variances(noise)[codes])
+        found = self.model.factored(theta, lambda noise: noise + added_variances(noise)[codes], K)
         if found is None or not math.isfinite(found[3]):
             return None
         _, L, a, evidence = found
@@ -357,9 +365,9 @@ def _with(
 
 _ROUNDS, _SUSPICIOUS = 4, 4.0
 _FEWEST_RIGHT = 0.5
-_WARMUP, _DRAWS = 50, 3  # of each chain: at most, and a part of ``n_draws``
+_WARMUP, _DRAWS = 50, 5  # of each chain: at most, and a part of ``n_draws``
 # How many times as long chains become: so many by the number of rows, and at most.
-_ROWS_TIMES, _MOST_TIMES = 1500, 9
+_ROWS_TIMES, _MOST_TIMES = 2500, 15
 # By how much the log variance of the noise may be below that of a fit to rows that looked right,
 # where targets are tied: half of its standard deviation.
 _LESS_NOISE = math.log(4.0)
@@ -447,7 +455,7 @@ def fit_contaminated(
 ) -> tuple[FittedGP, TargetLaws]:
     """Draw hyperparameters and kinds of errors; ``first`` are draws given the rows ``right``.
 
-    Of each chain a third of ``n_draws`` is kept, after 50 steps at most, and chains become longer
+    Of each chain a fifth of ``n_draws`` is kept, after 50 steps at most, and chains become longer
     where their diagnostics warn.
     """
     model = settings.posterior(X, y)
@@ -464,7 +472,7 @@ def fit_contaminated(
         options,
         n_draws=max(-(-options.n_draws // _DRAWS), 2),
         n_warmup=min(options.n_warmup, _WARMUP),
-        most_times=min(max(_ROWS_TIMES // len(y), 2), _MOST_TIMES),
+        most_times=min(max(_ROWS_TIMES // len(y), 3), _MOST_TIMES),
     )
     labels = kernel_labels(model.kernel, names, "log_noise_variance", "log_rate", "latent")
     sampled, diagnostics = sample_long_enough(sampler, shorter, hope=_MOST_TIMES, labels=labels)

@@ -70,18 +70,26 @@ class ExactFit:
 
 
 def fit_exact(
-    K: Array, y: Array, noise_variance: float | Array, scratch: Array, intercept_variance: float = 0
+    K: Array,
+    y: Array,
+    noise_variance: float | Array,
+    scratch: Array,
+    intercept_variance: float = 0,
+    inverse: Array | None = None,
 ) -> ExactFit:
     """Compute the evidence of targets y (n,) for the Gram matrix K (n, n).
 
     The variance of the noise is that of all rows or of each, (n,). ``scratch``, of the shape of K,
-    becomes the adjoint. A `NumericalError` if C is not positive definite in double precision.
+    becomes the adjoint, and ``inverse`` a triangle of C^-1. A `NumericalError` if C is not positive
+    definite in double precision.
     """
     n = len(y)
     L = noisy_factor(K, noise_variance, scratch, intercept_variance)
     a = solve_factored(L, y)
     log_evidence = factored_evidence(L, y, a)
     adjoint = invert_factored(L).T
+    if inverse is not None:
+        inverse[:] = adjoint
     evidence_adjoint(adjoint, np.ones(n), a, np.zeros(n))
     return ExactFit(log_evidence, a, adjoint)
 
@@ -125,7 +133,8 @@ def fill_upper(C: Array, kernel: Kernel, theta: Array, X: Array) -> None:
 class NoiseOfRows:
     """Rows that count w_i times (2: the row twice), with noise of variance c_i s2.
 
-    ``weights`` (n,) are w_i and ``variances`` (n,) c_i, all above 0.
+    ``weights`` (n,) are w_i and ``variances`` (n,) c_i, all above 0. Rows that count once may have
+    variance that is ``added`` to that of the noise, (n,).
 
     A normal density of variance c_i s2 to the power w_i is one of variance c_i s2 / w_i, times
 
@@ -134,6 +143,7 @@ class NoiseOfRows:
 
     weights: Array
     variances: Array
+    added: Array | None = None
 
     @cached_property
     def scales(self) -> Array:
@@ -185,7 +195,7 @@ class RegressionPosterior:
     ``X`` (n, d) and ``y`` (n,) are standardised, and the prior is over theta (p,).
     ``log_noise_variance`` is None where it is the last of theta; the ``intercept_variance`` is that
     of the prior of an intercept, integrated out, 0 for none; ``noise_of_rows`` is there where rows
-    count differently, or their noise differs.
+    count differently, or their noise differs. `evaluate` leaves C^-1 in ``inverse``, if given.
     """
 
     X: Array
@@ -196,6 +206,7 @@ class RegressionPosterior:
     log_noise_variance: float | None = None
     intercept_variance: float = 0.0
     noise_of_rows: NoiseOfRows | None = None
+    inverse: Array | None = field(default=None, compare=False, repr=False)
     workspace: Workspace = field(default_factory=Workspace, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -240,7 +251,8 @@ class RegressionPosterior:
         )
         try:
             scratch = memory.take("factor", n)
-            fit = fit_exact(K, self.y, self.noise_at(noise), scratch, self.intercept_variance)
+            variances, v = self.noise_at(noise), self.intercept_variance
+            fit = fit_exact(K, self.y, variances, scratch, v, self.inverse)
         except NumericalError:
             return no_density(theta, self._extra(np.zeros(n), 0.0, 0.0))
         log_evidence, each = fit.log_evidence, self.noise_of_rows
@@ -268,19 +280,29 @@ class RegressionPosterior:
         return RegressionValues(self, rows)
 
     def factored(
-        self, theta: Array, noise_at: Callable[[float], float | Array] | None = None
+        self,
+        theta: Array,
+        noise_at: Callable[[float], float | Array] | None = None,
+        K: Array | None = None,
     ) -> tuple[float, Array, Array, float] | None:
         """Return s2, the factor of C in scratch memory, C^-1 y, and the log evidence; or None.
 
-        ``noise_at`` gives the variance of the noise of each row for s2, where it is not `noise_at`.
+        ``noise_at`` gives the variance of the noise of each row for s2, where it is not `noise_at`;
+        K is the Gram matrix, where it is known.
         """
         if not is_within_range(theta):
             return None
         memory, n, noise = self.workspace, len(self.y), self.noise_variance(theta)
         C = memory.take("factor", n)
-        fill_upper(C, self.kernel, self.split(theta)[0], self.X)
+        if K is None:
+            fill_upper(C, self.kernel, self.split(theta)[0], self.X)
         try:
-            L = noisy_factor(C, (noise_at or self.noise_at)(noise), C, self.intercept_variance)
+            L = noisy_factor(
+                C if K is None else K,
+                (noise_at or self.noise_at)(noise),
+                C,
+                self.intercept_variance,
+            )
         except NumericalError:
             return None
         a = solve_factored(L, self.y)
@@ -335,7 +357,10 @@ class RegressionPosterior:
     def noise_at(self, noise_variance: float) -> float | Array:
         """The variance of the noise of all rows, or (n,) of each, that of one target given."""
         rows = self.noise_of_rows
-        return noise_variance if rows is None else noise_variance * rows.scales
+        if rows is None:
+            return noise_variance
+        variances = noise_variance * rows.scales
+        return variances if rows.added is None else variances + rows.added
 
     def _extra(self, dual_coef: Array, noise: float, log_evidence: float) -> dict[str, Array]:
         return {

@@ -488,6 +488,9 @@ SHARES = SIZES**3 / (1.0 + SIZES**2) ** 2 / (SIZES**3 / (1.0 + SIZES**2) ** 2).s
 N_SIZES = 2.0
 N_KINDS = len(WIDTHS) + len(SIZES)
 LEAST_ERROR = 9.0  # in variances of the noise
+# What each kind has beside the noise: so many variances of it, and the square of a size.
+ADDED_NOISE = np.concatenate([WIDTHS - 1.0, np.full(len(SIZES), LEAST_ERROR)])
+ADDED_SQUARES = np.concatenate([np.zeros(len(WIDTHS)), SIZES**2])
 N_WRONG, N_RIGHT = 1.0, 19.0  # of the prior of the rate: a twentieth
 # Standardised targets are cut here: the largest size of an error is a quarter of it, and the
 # variance of a row left out is a difference that loses digits with the square of that size.
@@ -510,7 +513,7 @@ def tied_rows(y: Array) -> NDArray[np.bool_]:
 def added_variances(noise_variance: float | Array) -> Array:
     """What errors of each kind have beside the noise: (..., 15) for variances of it (...)."""
     noise = np.asarray(noise_variance)[..., np.newaxis]
-    return np.concatenate([(WIDTHS - 1.0) * noise, LEAST_ERROR * noise + SIZES**2], axis=-1)
+    return np.asarray(noise * ADDED_NOISE + ADDED_SQUARES)
 
 
 def log_shares(rate: float | Array, wide: float = 0.05, log_sizes: Array | None = None) -> Array:

@@ -8,8 +8,11 @@ import pytest
 import mercer
 from mercer.errors import DataError, NumericalError, UsageError
 from mercer.gp import contamination
+from mercer.gp.contamination import ContaminatedSampler
+from mercer.gp.fitting import GPSettings, RegressionSettings
 from mercer.gp.gaussian import noisy_factor
 from mercer.gp.regressor import GPRegressor
+from mercer.likelihoods.label_noise import N_KINDS
 from support.contaminated import (
     coverage,
     far_and_right,
@@ -45,6 +48,30 @@ def test_rounding_beyond_the_floor_is_no_end() -> None:
     np.testing.assert_allclose(L @ L.T, K + 1.0, atol=2e-7)
     with pytest.raises(NumericalError, match="where the chain is"):
         contamination._factor_of_function(-K, 1e-9, np.empty_like(K), 0.0)
+
+
+def test_a_trajectory_ends_with_the_inverse_of_its_end() -> None:
+    """Of errors as large as there are, too: one part in 1e8 of them is more than the noise."""
+    settings = GPSettings("importance", {}, None, None, "rbf")
+    model, n = RegressionSettings(settings, None).posterior(X, Y), len(Y)
+    mean, rows = model.prior.mean, np.arange(n)
+    codes = np.arange(n) % N_KINDS
+    sampler = ContaminatedSampler(model, mean, 1e-4 * np.eye(len(mean)), codes, rows)
+    rng = np.random.default_rng(0)
+    state = sampler.init(rng)
+    moved, A, _ = sampler._move(rng, state)
+    assert (moved.position[:-1] != state.position[:-1]).all()
+    noise, added = sampler._noise(moved.position)
+    C = model.kernel.gram(moved.position[:-1], X) + model.intercept_variance
+    C += np.diag(noise + added[codes])
+    np.testing.assert_allclose(moved.dual_coef, np.linalg.solve(C, Y), rtol=1e-9, atol=1e-14)
+    left_out = 1.0 / A.diagonal() - added[codes]
+    others = [np.delete(rows, i) for i in rows]
+    known = [
+        C[i, i] - added[codes[i]] - C[i, j] @ np.linalg.solve(C[np.ix_(j, j)], C[j, i])
+        for i, j in zip(rows, others, strict=True)
+    ]
+    np.testing.assert_allclose(left_out, known, rtol=1e-9, atol=1e-15 * added.max())
 
 
 def test_wrong_targets_are_found_and_expected_where_they_should_be(model: GPRegressor) -> None:
@@ -247,7 +274,7 @@ def test_a_first_posterior_by_chains_says_where_to_begin() -> None:
 @pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 def test_chains_that_warn_become_longer() -> None:
     """From a hundred draws a chain on; as many are kept."""
-    model = fitted(n_draws=300).fit(X, Y)
+    model = fitted(n_draws=500).fit(X, Y)
     assert model.posterior_.n_draws == 100
     is_said = any("times as long, as their diagnostics warned" in note for note in model.notes_)
     assert is_said or model.diagnostics_.is_converged
