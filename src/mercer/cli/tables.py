@@ -35,6 +35,7 @@ from mercer.data.frame import (
     Inputs,
     Origin,
     TableFacts,
+    code_notes,
     far_values,
     gap_words,
     index_column,
@@ -187,6 +188,7 @@ def read_training(
             *id_notes,
             *empty_notes,
             *_name_hints(inputs, encoder, id_column),
+            *code_notes(inputs.columns),
             *(() if options.group else _group_hints(inputs, encoder)),
             *(() if options.time or options.group else _time_hints(inputs, encoder)),
             *_case_notes(frame, [options.target] if classes else [], encoder),
@@ -268,10 +270,8 @@ def _with_targets(frame: Frame, targets: Sequence[str]) -> tuple[Frame, tuple[st
 
 def _order_notes(target: str, order: tuple[str, ...]) -> tuple[str, ...]:
     """Say which order the classes have in the file."""
-    words = (
-        f"an ordered category, {', '.join(order)}; --model spectral --set ordered=true learns it"
-    )
-    return (f"target {quoted(target)}: {words}",) if order else ()
+    words, how = ", ".join(order), "--model spectral --set ordered=true learns it"
+    return (f"target {quoted(target)}: an ordered category, {words}; {how}",) if order else ()
 
 
 def _special_columns(frame: Frame, targets: Sequence[str], options: TableOptions) -> list[str]:

@@ -41,6 +41,8 @@ class Column:
         Of text in a file the words for a missing value that were found.
     order : tuple of str
         Of an ordered category its levels, from the lowest to the highest.
+    has_codes : bool
+        Of numbers in a file of text whether some begin with a 0, as codes do: 01067.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Column:
     written: frozenset[str] = frozenset()
     order: tuple[str, ...] = ()
     null_words: frozenset[str] = frozenset()
+    has_codes: bool = False
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
@@ -225,7 +228,7 @@ KEEP_WORDS = "--null-values ''"
 EMPTY = frozenset({""})
 #: A whole number with leading zeros, which is a code where it is a class.
 CODE = re.compile(r"[-+]?0\d+")
-_MOST_WRITTEN = 1000
+_MOST_WRITTEN, _FIRST = 1000, 1000
 
 
 def null_words(words: Iterable[str] | None) -> frozenset[str]:
@@ -296,6 +299,7 @@ class ColumnBuilder:
         self._is_text = is_text
         self._has_decimal_comma = has_decimal_comma
         self._is_number = not (is_text or is_held)
+        self._has_codes = False
         self._numbers: list[NDArray[np.float64]] = []
         self._texts: list[str | None] = []
         self._levels: dict[str, str] = {}
@@ -316,6 +320,7 @@ class ColumnBuilder:
             numbers = parse_numbers(cells, self._has_decimal_comma, self._null_values)
             if numbers is not None:
                 self._numbers.append(numbers)
+                self._has_codes |= any(CODE.fullmatch(cell.strip()) for cell in cells[:_FIRST])
                 return
             self._is_number = False
         if not self.is_broken:
@@ -328,7 +333,8 @@ class ColumnBuilder:
         """Make the column and say what it is."""
         if self._is_number:
             blocks = self._numbers or [np.empty(0)]
-            column = Column(self.name, np.concatenate(blocks), "number")
+            numbers = np.concatenate(blocks)
+            column = Column(self.name, numbers, "number", has_codes=self._has_codes)
         else:
             column = column_of_texts(self.name, self._texts, is_text=self._is_text)
         nulls = self._null_values & self._written | self._nulls
@@ -347,6 +353,16 @@ def column_of_texts(name: str, texts: Sequence[str | None], *, is_text: bool) ->
     values = np.empty(len(texts), dtype=object)
     values[:] = texts
     return Column(name, values, "date" if present and all(map(_is_date, present)) else "text")
+
+
+def code_notes(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Say which inputs have numbers that begin with a 0, and how they are levels."""
+    return tuple(
+        f"column {quoted(column.name)}: some of its numbers begin with a 0; if they are codes, as "
+        f"of the post, --categories {quoted(column.name)} takes each for a level"
+        for column in columns
+        if column.has_codes
+    )
 
 
 def gap_words(column: Column) -> str:

@@ -130,6 +130,19 @@ def test_gaps_of_a_table_are_counted_where_fit_refuses_them(
     )
 
 
+def test_numbers_with_leading_zeros_may_be_codes(run, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    lines = "".join(f"0{k % 4}067,{k / 8},{'no' if k % 3 else 'yes'}\n" for k in range(60))
+    path.write_text("plz,size,y\n" + lines)
+    words = "column 'plz': some of its numbers begin with a 0"
+    out = run("inspect", path, "--target", "y")[1]
+    assert words in out
+    assert "column 'size'" not in out
+    as_levels = run("inspect", path, "--target", "y", "--categories", "plz")[1]
+    assert "begin with a 0" not in as_levels
+    assert "00067" in as_levels
+
+
 def test_a_column_of_names_is_told_once(run, tmp_path: Path) -> None:
     """Not also that its frequencies are its code, and constant."""
     path = tmp_path / "d.csv"
