@@ -228,6 +228,7 @@ KEEP_WORDS = "--null-values ''"
 EMPTY = frozenset({""})
 #: A whole number with leading zeros, which is a code where it is a class.
 CODE = re.compile(r"[-+]?0\d+")
+# Different cells that are kept of a target; cells of a block that are looked at for leading zeros.
 _MOST_WRITTEN, _FIRST = 1000, 1000
 
 

@@ -179,8 +179,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         """Draw hyperparameters, kinds and rate."""
         check_stop()
         before = state.codes
-        if rng.random() < _JUMPS:
-            state = self._jump(rng, state)
+        state = self._jump(rng, state) if rng.random() < _JUMPS else state
         state, A, acceptance_rate = self._move(rng, state)
         state = self._draw_noise(rng, self._draw_codes(rng, state, A), A)
         changed = int(np.count_nonzero(state.codes != before))
