@@ -359,8 +359,8 @@ def column_of_texts(name: str, texts: Sequence[str | None], *, is_text: bool) ->
 def code_notes(columns: Iterable[Column]) -> tuple[str, ...]:
     """Say which inputs have numbers that begin with a 0, and how they are levels."""
     return tuple(
-        f"column {quoted(column.name)}: some of its numbers begin with a 0; if they are codes, as "
-        f"of the post, --categories {quoted(column.name)} takes each for a level"
+        f"column {quoted(column.name)}: some of its numbers begin with a 0; if they are codes "
+        f"(postal, say), --categories {quoted(column.name)} takes each for a level"
         for column in columns
         if column.has_codes
     )

@@ -276,8 +276,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         self, rng: np.random.Generator, state: ContaminatedState
     ) -> tuple[ContaminatedState, Array, float]:
         """Take a trajectory; returns A, a triangle of it, and the acceptance rate, too."""
-        theta, log_noise = self.model.split(state.position)
-        codes = state.codes
+        (theta, log_noise), codes = self.model.split(state.position), state.codes
         rows = NoiseOfRows(np.ones(len(codes)), 1.0 + ADDED_NOISE[codes], ADDED_SQUARES[codes])
         prior = self.model.prior.at(slice(len(theta)))
         A = self.model.workspace.take("inverse", len(codes))

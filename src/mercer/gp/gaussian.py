@@ -157,7 +157,8 @@ class NoiseOfRows:
 
     def at(self, rows: NDArray[np.int64]) -> NoiseOfRows:
         """Those of some of the rows."""
-        return NoiseOfRows(self.weights[rows], self.variances[rows])
+        added = None if self.added is None else self.added[rows]
+        return NoiseOfRows(self.weights[rows], self.variances[rows], added)
 
     def log_factor(self, noise_variance: float) -> float:
         """Log of the product of the factors above, s2 the variance of the noise; nats."""
