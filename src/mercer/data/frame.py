@@ -42,7 +42,7 @@ class Column:
     order : tuple of str
         Of an ordered category its levels, from the lowest to the highest.
     has_codes : bool
-        Of numbers in a file of text whether some begin with a 0, as codes do: 01067.
+        Of numbers in a file of text whether one of the first begins with a 0, as codes do: 01067.
     """
 
     name: str
@@ -228,7 +228,7 @@ KEEP_WORDS = "--null-values ''"
 EMPTY = frozenset({""})
 #: A whole number with leading zeros, which is a code where it is a class.
 CODE = re.compile(r"[-+]?0\d+")
-# Different cells that are kept of a target; cells of a block that are looked at for leading zeros.
+# Different cells that are kept of a target; first cells that are looked at for leading zeros.
 _MOST_WRITTEN, _FIRST = 1000, 1000
 
 
@@ -320,8 +320,9 @@ class ColumnBuilder:
         if self._is_number:
             numbers = parse_numbers(cells, self._has_decimal_comma, self._null_values)
             if numbers is not None:
+                if not self._numbers:
+                    self._has_codes = any(CODE.fullmatch(cell.strip()) for cell in cells[:_FIRST])
                 self._numbers.append(numbers)
-                self._has_codes |= any(CODE.fullmatch(cell.strip()) for cell in cells[:_FIRST])
                 return
             self._is_number = False
         if not self.is_broken:

@@ -277,8 +277,7 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
     ) -> tuple[ContaminatedState, Array, float]:
         """Take a trajectory; returns A, a triangle of it, and the acceptance rate, too."""
         (theta, log_noise), codes = self.model.split(state.position), state.codes
-        rows = NoiseOfRows(np.ones(len(codes)), 1.0 + ADDED_NOISE[codes], ADDED_SQUARES[codes])
-        prior = self.model.prior.at(slice(len(theta)))
+        rows, prior = _noise_of_kinds(codes), self.model.prior.at(slice(len(theta)))
         A = self.model.workspace.take("inverse", len(codes))
         target = replace(
             self.model, prior=prior, log_noise_variance=log_noise, noise_of_rows=rows, inverse=A
@@ -326,11 +325,15 @@ class ContaminatedSampler(Sampler[ContaminatedState, ContaminatedInfo]):
         """Log density of theta given z, and the factor, in scratch memory; None: no density."""
         if not self._has_density(theta):
             return None
-        found = self.model.factored(theta, lambda noise: noise + added_variances(noise)[codes], K)
+        found = replace(self.model, noise_of_rows=_noise_of_kinds(codes)).factored(theta, K)
         if found is None or not math.isfinite(found[3]):
             return None
         _, L, a, evidence = found
         return _Evaluated(evidence + self.model.prior.log_density(theta), evidence, a, L)
+
+
+def _noise_of_kinds(codes: Codes) -> NoiseOfRows:
+    return NoiseOfRows(np.ones(len(codes)), 1.0 + ADDED_NOISE[codes], ADDED_SQUARES[codes])
 
 
 _NOWHERE = "the evidence cannot be computed where the chain is"

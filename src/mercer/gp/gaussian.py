@@ -14,7 +14,7 @@ that is integrated out:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -281,14 +281,10 @@ class RegressionPosterior:
         return RegressionValues(self, rows)
 
     def factored(
-        self,
-        theta: Array,
-        noise_at: Callable[[float], float | Array] | None = None,
-        K: Array | None = None,
+        self, theta: Array, K: Array | None = None
     ) -> tuple[float, Array, Array, float] | None:
         """Return s2, the factor of C in scratch memory, C^-1 y, and the log evidence; or None.
 
-        ``noise_at`` gives the variance of the noise of each row for s2, where it is not `noise_at`;
         K is the Gram matrix, where it is known.
         """
         if not is_within_range(theta):
@@ -296,14 +292,10 @@ class RegressionPosterior:
         memory, n, noise = self.workspace, len(self.y), self.noise_variance(theta)
         C = memory.take("factor", n)
         if K is None:
-            fill_upper(C, self.kernel, self.split(theta)[0], self.X)
+            K = C
+            fill_upper(K, self.kernel, self.split(theta)[0], self.X)
         try:
-            L = noisy_factor(
-                C if K is None else K,
-                (noise_at or self.noise_at)(noise),
-                C,
-                self.intercept_variance,
-            )
+            L = noisy_factor(K, self.noise_at(noise), C, self.intercept_variance)
         except NumericalError:
             return None
         a = solve_factored(L, self.y)
