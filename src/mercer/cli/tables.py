@@ -93,6 +93,9 @@ class TrainingTable:
 
     def fold(self, train: Rows, test: Rows) -> Fold:
         """Encode one split; what the encoding learns, it learns on the training part."""
+        if len(train) < 2:
+            words = f"of {len(self.labels)} rows one would be left to learn from; score on fewer"
+            raise DataError(f"{printable(self.source)}: {words}, or add rows")
         part = self.part(train)
         own = None if self.groups is None else self.groups[test]
         encoder = part.encoder
@@ -566,9 +569,6 @@ def few_words(n_rows: int, task: Task) -> tuple[str, ...]:
 
 def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
     """Split into folds."""
-    if len(table.labels) < 3:
-        words = "rows are too few to learn from and to score on; add rows"
-        raise DataError(f"{printable(table.source)}: {len(table.labels)} {words}")
     if table.times is not None:
         found = forward_folds(table.times, n_folds)
         _refuse_new_classes(table, found.pairs)

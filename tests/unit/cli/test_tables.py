@@ -304,15 +304,16 @@ def test_rows_are_read_with_their_targets(tmp_path: Path) -> None:
         read_scored(read_frame(path), "y", encoder, CLASSIFICATION, ("r", "s"))
 
 
-def test_two_rows_are_too_few_for_folds(tmp_path: Path) -> None:
+def test_one_row_is_too_few_to_learn_from(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("a,y\n1,2.5\n2,3.5\n")
     table = read_training(
         str(tmp_path / "d.csv"), TableOptions("y", "auto", (), None, None, "error")
     )
-    with pytest.raises(
-        DataError, match=r"d\.csv: 2 rows are too few to learn from and to score on"
-    ):
+    few = r"d\.csv: of 2 rows one would be left to learn from; score on fewer, or add rows"
+    with pytest.raises(DataError, match=few):
         cross_validation(table, 10, 0)
+    with pytest.raises(DataError, match=few):
+        split_rows(table, "y", ScoringOptions(None, 0.5, None, True), 0)
 
 
 # What an encoding learns, it learns without the rows that are held out.
