@@ -42,6 +42,7 @@ from mercer.gp.candidates import (
     has_input_weights,
     is_simpler,
     kernels_of_categories,
+    n_curved,
     plain_kernels,
     rank,
 )
@@ -204,8 +205,8 @@ def compare_kernels(
             found[terms] = candidate
 
     n_levels = max((len(own) for _, own in categories_of(task.labels, task.sources)), default=0)
-    is_two = task.is_classes and len(np.unique(task.y)) == 2
-    for terms, starts in plain_kernels(found, len(task.y), d, n_levels, is_two=is_two):
+    n_classes = len(np.unique(task.y)) if task.is_classes else 0
+    for terms, starts in plain_kernels(found, len(task.y), d, n_levels, n_classes):
         search(terms, starts)
     for terms, starts in kernels_of_categories(found, task.labels, task.sources):
         search(terms, starts)
@@ -255,12 +256,12 @@ def _candidate(
     name = " + ".join(terms)
     try:
         model = task.model_of(name, rows)
-        if task.d > MANY_INPUTS and has_input_weights(terms) and len(terms) == 1:
+        if task.d > MANY_INPUTS and has_input_weights(terms) and n_curved(terms) == 1:
             # From weights that are all alike few become large; of hundreds none.
             starts = (*(() if model.prior.share is not None else starts), *model.starts)
         simpler = [each.log_likelihood for each in others if is_simpler(each.terms, terms)]
         # Not roughly: on the plateau where a sum begins a climb of small steps seems to have ended.
-        most = MOST_CLIMBS if len(terms) == 1 else _MOST_CLIMBS
+        most = MOST_CLIMBS if n_curved(terms) == 1 else _MOST_CLIMBS
         maximum = find_maximum(
             model, starts=starts, most=most, deadline=deadline, tolerance=_TOLERANCE
         )

@@ -338,10 +338,10 @@ class GPEstimator(KernelEstimator):
         Of the function. "auto": the data choose. RBF and Matern 5/2, with one weight for all
         inputs, with one per input, sums of both, and these with a linear part, are compared by
         their log scores on held-out rows, of a frame with text also sums and products with
-        categories; predictions are a mixture over up to three, with the
-        weights that have the highest log score (stacking). Else "rbf", "matern12", "matern32",
-        "matern52", "rational_quadratic", "periodic", "linear", "polynomial", "constant",
-        "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
+        categories, of classes with a constant if that gains; predictions are a mixture over up to
+        three, with the weights that have the highest log score (stacking). Else "rbf", "matern12",
+        "matern32", "matern52", "rational_quadratic", "periodic", "linear", "polynomial",
+        "constant", "spectral_mixture(4)", or sums and products of these, such as "rbf + linear";
         "isotropic(rbf)" has one length scale for all inputs, 'rbf[age, "mean radius"]' looks at
         these columns alone, and "categorical[city]" compares levels. Also a kernel of
         `mercer.kernels` or of scikit-learn, whose form is taken, not its values.

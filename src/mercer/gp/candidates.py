@@ -2,7 +2,10 @@
 
 Kernels go from simple to rich, and a search begins at the maximum of a simpler one. Of any table:
 RBF and Matern 5/2, with one weight for all inputs, with one per input, the sum of both, each with a
-linear part; of large tables with hundreds of inputs none with one per input. Of a table with
+linear part; of large tables with hundreds of inputs none with one per input. Of classes all have a
+constant part where that of the first gains on held-out rows: a class that lies within another, or
+around it, is a function of one sign less a level, and functions whose mean is 0 say little of it.
+Of a table with
 columns of text, with the better of the two families: categories that shift a function of the
 numbers (a sum), that each have a function of their own (a product), both, a shift from each
 category by itself, and a function of each number by itself.
@@ -26,7 +29,7 @@ Terms = tuple[str, ...]
 Search = tuple[Terms, Sequence[Array]]  # what is searched for, and the starts; none: the model's
 
 _FAMILIES = ("rbf", "matern52")
-_LINEAR = "linear"
+_LINEAR, CONSTANT = "linear", "constant"
 #: Inputs that have a weight each, whatever the rows n; of more d it takes n^2 d for a gradient, of
 #: which so many are worth their time, and fewer where a sum is searched for, too.
 MOST_WEIGHTS, _MOST_PRODUCTS, _MOST_OF_SUMS = 300, 2e8, 3e7
@@ -83,10 +86,17 @@ def rank(scores: Array) -> tuple[int, float]:
     return len(scores), float(scores.sum())
 
 
+def n_curved(terms: Terms) -> int:
+    """How many terms there are but for the constant."""
+    return len(terms) - (CONSTANT in terms)
+
+
 def plain_kernels(
-    found: Mapping[Terms, Candidate], n: int, d: int, n_levels: int = 0, *, is_two: bool = False
+    found: Mapping[Terms, Candidate], n: int, d: int, n_levels: int = 0, n_classes: int = 0
 ) -> Iterator[Search]:
     """Kernels of n rows of d inputs, each after those that it begins from are ``found``.
+
+    Of numbers there are no classes: their intercept is integrated out whatever the kernel.
 
     Of a table with a category of so many levels that these have no weight each, isotropic ones; of
     a large one of hundreds of inputs no sums with a weight for each, or no weights either.
@@ -94,22 +104,34 @@ def plain_kernels(
     alone: this not of many inputs, nor of two classes, which never gained.
     """
     singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
-    for term in singles:
-        yield (term,), [each.maximum.point.position for each in found.values()][:1]
+    yield (singles[0],), ()
+    if n_classes:
+        yield (singles[0], CONSTANT), _starts(found, d, (singles[0],), _with_level)
+    level = _level(found)
+    yield (singles[1], *level), _starts(found, d, (singles[0], *level), _as_it_is)
     cost = n * n * d if d > MOST_WEIGHTS else 0
     if d > 1 and cost <= _MOST_PRODUCTS and n_levels <= _MOST_LEVELS:
         for family in _FAMILIES:
-            yield (family,), _starts(found, d, (isotropic(family),), _one_weight_each)
+            base = (isotropic(family), *level)
+            yield (family, *level), _starts(found, d, base, _one_weight_each)
         for family in _FAMILIES if cost <= _MOST_OF_SUMS else ():
-            simple = (isotropic(family),)
-            halves = _starts(found, d, simple, _halves, (family,))
-            slow = _starts(found, d, simple, _slow_halves, (family,))
-            kernel = kernel_named(f"{simple[0]} + {family}")
-            alone = [starts_of_one(kernel, d, each) for each in halves if not is_two]
-            yield (*simple, family), [*halves, *slow, *chain.from_iterable(alone)]
+            simple, other = (isotropic(family), *level), (family, *level)
+            halves = _starts(found, d, simple, _halves, other)
+            slow = _starts(found, d, simple, _slow_halves, other)
+            terms = (simple[0], *other)
+            kernel = kernel_named(" + ".join(terms))
+            alone = [starts_of_one(kernel, d, each) for each in halves if n_classes != 2]
+            yield terms, [*halves, *slow, *chain.from_iterable(alone)]
         singles += _FAMILIES if cost <= _MOST_OF_SUMS else ()
     for term in singles:
-        yield (term, _LINEAR), _starts(found, d, (term,), _with_linear)
+        yield (term, _LINEAR, *level), _starts(found, d, (term, *level), _with_linear)
+
+
+def _level(found: Mapping[Terms, Candidate]) -> Terms:
+    """The constant, if the first kernel scores better with it; else no term."""
+    plain = next(iter(found), ())
+    other = found.get((*plain, CONSTANT))
+    return () if other is None or rank(other.scores) <= rank(found[plain].scores) else (CONSTANT,)
 
 
 def kernels_of_categories(
@@ -120,7 +142,8 @@ def kernels_of_categories(
     ``labels`` and ``sources`` are names of the inputs and of the columns that they come from.
     """
     categories, d = [own for _, own in categories_of(labels, sources)], len(labels)
-    singles = [each for terms, each in found.items() if len(terms) == 1]
+    level = _level(found)
+    singles = [each for terms, each in found.items() if terms[1:] == level]
     if not categories or not singles:
         return
     base = max(singles, key=lambda each: rank(each.scores))
@@ -136,9 +159,9 @@ def kernels_of_categories(
         weights = np.broadcast_to(own[:, 1:], (len(own), d))[:, numbers]
         if len(numbers) > 1:
             alike = np.hstack((halved, weights.mean(axis=1, keepdims=True)))
-            yield (_on(isotropic(family), numbers), kinds), _start([alike, shifts], rest)
+            yield (_on(isotropic(family), numbers), kinds, *level), _start([alike, shifts], rest)
         every = np.hstack((halved, weights))
-        yield (_on(family, numbers), kinds), _start([every, shifts], rest)
+        yield (_on(family, numbers), kinds, *level), _start([every, shifts], rest)
         sums = [each for terms, each in found.items() if kinds in terms]
         if not sums:
             return
@@ -146,19 +169,22 @@ def kernels_of_categories(
         (block, shifts), rest = _split(best, d)
         smooth, own_curves = best.terms[:1], np.hstack((block, shifts[:, 1:]))
         product = f"{smooth[0]}*{kinds}"
-        yield (product,), _start([own_curves], rest)
-        yield (*smooth, kinds, product), _start([block, shifts, _less(own_curves, 2)], rest)
+        yield (product, *level), _start([own_curves], rest)
+        yield (
+            (*smooth, kinds, product, *level),
+            _start([block, shifts, _less(own_curves, 2)], rest),
+        )
     else:
-        yield (kinds,), _start([shifts], rest)
+        yield (kinds, *level), _start([shifts], rest)
     if 1 < len(categories) <= _MOST_TERMS:
         each = [_on(_CATEGORICAL, [one]) for one in categories]
         parts = [_less(shifts[:, [0, 1 + k]], len(each)) for k in range(len(each))]
-        yield (*smooth, *each), _start([block, *parts], rest)
+        yield (*smooth, *each, *level), _start([block, *parts], rest)
     if 1 < len(numbers) <= _MOST_TERMS:
         each = [_on(family, [j]) for j in numbers]
         every = np.hstack((block[:, :1], np.broadcast_to(block[:, 1:], (len(own), len(numbers)))))
         parts = [_less(every[:, [0, 1 + k]], len(each)) for k in range(len(each))]
-        yield (*each, kinds), _start([*parts, shifts], rest)
+        yield (*each, kinds, *level), _start([*parts, shifts], rest)
 
 
 _CATEGORICAL = "categorical"
@@ -176,11 +202,14 @@ def _less(block: Array, n: int) -> Array:
 
 
 def _start(blocks: Parts, rest: Array) -> tuple[Array, ...]:
+    if rest.ndim == 2:
+        return (np.hstack((*blocks, rest)).ravel(),)
     return (np.concatenate((np.hstack(blocks).ravel(), rest)),)
 
 
 # Starts of a search from the maxima of simpler kernels. Parts of theta: a block (m, size) a term,
-# of m kernels (one for each class, or one), and what comes after them: the noise of a regressor.
+# of m kernels (one for each class, or one), and what comes after them: the noise of a regressor, or
+# the constants (m, 1) of classes.
 
 Parts = list[Array]
 
@@ -205,7 +234,8 @@ def _split(candidate: Candidate, d: int) -> tuple[Parts, Array]:
     sizes = [kernel.n_parameters(d) for kernel in kernels]
     theta, p = candidate.maximum.point.position, sum(sizes)
     m = max(len(theta) // p, 1)
-    return np.split(theta[: m * p].reshape(m, p), np.cumsum(sizes)[:-1], axis=1), theta[m * p :]
+    parts = np.split(theta[: m * p].reshape(m, p), np.cumsum(sizes)[:-1], axis=1)
+    return (parts[:-1], parts[-1]) if CONSTANT in candidate.terms else (parts, theta[m * p :])
 
 
 def _one_weight_each(parts: Parts, _: Parts | None, d: int) -> Parts:
@@ -225,6 +255,14 @@ def _slow_halves(parts: Parts, others: Parts | None, d: int) -> Parts:
     slow, own = _halves(parts, others, d)
     slow[:, 1] -= 3.0
     return [slow, own]
+
+
+def _as_it_is(parts: Parts, _: Parts | None, d: int) -> Parts:
+    return parts
+
+
+def _with_level(parts: Parts, _: Parts | None, d: int) -> Parts:
+    return [*parts, parts[0][:, :1]]
 
 
 def _with_linear(parts: Parts, _: Parts | None, d: int) -> Parts:

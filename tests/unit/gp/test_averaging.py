@@ -24,6 +24,7 @@ from mercer.gp.averaging import (
     compare_kernels,
     fit_kernels,
     is_simpler,
+    plain_kernels,
 )
 from mercer.gp.fitting import GPSettings
 from mercer.gp.hyperparameters import Maximum, find_maximum
@@ -485,13 +486,60 @@ def test_terms_of_a_sum_find_their_own_part(seed: int, monkeypatch: pytest.Monke
 
 
 def test_a_sum_leaves_the_plateau_where_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow function of all inputs beside a linear one tells the shells apart in 150 rows."""
+    """A slow function of all inputs beside a linear one learns the radius from 150 rows."""
+    X, _ = two_shells(150)
+    radius = np.linalg.norm(X, axis=1)
+    task = task_of(GPRegressor(inference="map", random_state=0), X, radius, monkeypatch)
+    found = {each.name: each.log_likelihood for each in compare_kernels(task, np.arange(150), 0)}
+    for family in ("rbf", "matern52"):
+        best = max(found[family], found[f"isotropic({family})"])
+        assert found[f"isotropic({family}) + {family}"] > best + 8.0
+
+
+def test_classes_within_one_another_have_a_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function of one sign less a level: without one the shells are hardly told apart."""
     X, y = two_shells(150)
     task = task_of(GPClassifier(inference="map", random_state=0), X, y, monkeypatch)
-    found = {each.name: each.log_likelihood for each in compare_kernels(task, np.arange(150), 0)}
-    best = max(found[name] for name in ("rbf", "matern52", "isotropic(rbf)"))
-    assert found["isotropic(rbf) + rbf"] > best + 8.0
-    assert found["isotropic(matern52) + matern52"] > best + 8.0
+    plain, level, *others = compare_kernels(task, np.arange(150), 0)
+    assert (plain.name, level.name) == ("isotropic(rbf)", "isotropic(rbf) + constant")
+    assert level.log_likelihood > plain.log_likelihood + 10.0
+    assert level.scores.sum() > plain.scores.sum() + 40.0
+    assert others
+    assert all(each.terms[-1] == "constant" for each in others)
+
+
+@pytest.mark.parametrize("is_class", [True, False])
+def test_no_constant_where_it_gains_nothing(
+    is_class: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = smooth(80)
+    kind, targets = (GPClassifier, y > np.median(y)) if is_class else (GPRegressor, y)
+    task = task_of(kind(inference="map", random_state=0), X, targets, monkeypatch)
+    names = [each.name for each in compare_kernels(task, np.arange(80), 0) if len(each.scores)]
+    assert not any("constant" in name for name in names)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_searches_with_a_constant_begin_at_the_maximum_of_simpler_ones(n_classes: int) -> None:
+    """Of each of several classes the blocks of all terms, the constant last."""
+    rng, found = np.random.default_rng(0), dict[Any, Candidate]()
+
+    def search(terms: tuple[str, ...], scores: float) -> Candidate:
+        p = kernel_named(" + ".join(terms)).n_parameters(2)
+        theta = rng.standard_normal(p * (1 if n_classes == 2 else n_classes))
+        point = Point(theta, 0.0, theta, {})
+        return Candidate(terms, Maximum(point, None, True), 0.0, np.full(5, scores))
+
+    for k, (terms, starts) in enumerate(plain_kernels(found, 50, 2, n_classes=n_classes)):
+        p = kernel_named(" + ".join(terms)).n_parameters(2)
+        assert all(len(each) == p * (1 if n_classes == 2 else n_classes) for each in starts)
+        if terms == ("rbf", "constant"):
+            simple = found["isotropic(rbf)", "constant"].maximum.point.position.reshape(-1, 3)
+            expected = np.column_stack([simple[:, 0], simple[:, 1], simple[:, 1], simple[:, 2]])
+            np.testing.assert_array_equal(starts[0], expected.ravel())
+        found[terms] = search(terms, float(k))
+    assert len(found) == 11
+    assert sum("constant" in terms for terms in found) == 10
 
 
 @pytest.mark.usefixtures("several")
