@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import pdist, squareform
-from scipy.stats import yeojohnson, yeojohnson_normmax
+from scipy.stats import yeojohnson
 
 from mercer.errors import DataError, MercerWarning, warn_user
 
@@ -192,7 +193,7 @@ def _learned(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
 # weights of the inputs, or a table so many that they cannot be learned, targets decide: by the
 # evidence of Gaussian process regression with one length scale (classes as 0 and 1), the highest
 # over a few lengths and noises, the function's variance at its maximum. It must be higher by
-# `_WORTH` nats a row.
+# `_WORTH` nats a row. Of skewed columns they decide likewise whether these, or all, are warped.
 
 MANY_COLUMNS, SEVERAL_COLUMNS = 16, 2  # at least, of models with weights and of those without
 _APART = 2.0  # of scales that are more alike nothing is asked
@@ -200,9 +201,12 @@ _FEWEST_ROWS, _MOST_ROWS, _WORTH = 20, 400, 0.05
 _LENGTHS, _NOISES = (0.5, 1.0, 2.0, 4.0, 8.0), (1e-3, 1e-2, 1e-1, 1.0)
 _TAME = 3.0  # standard deviations that targets are cut at
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+_MOST_WARPED = 300  # columns: the parameter of each takes a millisecond
 
 ONE_SCALE = "all columns have one scale, by evidence: their spreads tell how much they matter"
 NOT_CLIPPED = "columns with values far out are not clipped, by evidence: these tell something, too"
+SKEWED_WARPED = "skewed columns are warped (Yeo-Johnson), by evidence: far out a step counts less"
+ALL_WARPED = "columns are warped (Yeo-Johnson), by evidence: far out a step counts less"
 
 
 def rows_that_decide(n_rows: int) -> NDArray[np.int64]:
@@ -214,24 +218,35 @@ def rows_that_decide(n_rows: int) -> NDArray[np.int64]:
 
 
 def fit_scales(
-    X: Array, method: object, names: tuple[str, ...], targets: Array, fewest: int | None
+    X: Array,
+    method: object,
+    names: tuple[str, ...],
+    targets: Array,
+    fewest: int | None,
+    *,
+    may_warp: bool = True,
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Learn a standardisation, "auto" given targets, numbers (n,) or (n, q), with a note on these.
 
-    Of fewer columns than ``fewest`` they are not asked, nor of any if that is None.
+    Of fewer columns than ``fewest`` they are not asked for one scale, nor anything if that is None.
     """
     found = fit_standardizer(X, method, names)
     if method != "auto" or fewest is None:
         return found, ()
-    return with_scales_by_evidence(found, X, targets, fewest)
+    return with_scales_by_evidence(found, X, targets, fewest, may_warp=may_warp)
 
 
 def with_scales_by_evidence(
-    found: Standardizer, X: Array, targets: Array, fewest: int = MANY_COLUMNS
+    found: Standardizer,
+    X: Array,
+    targets: Array,
+    fewest: int = MANY_COLUMNS,
+    *,
+    may_warp: bool = True,
 ) -> tuple[Standardizer, tuple[str, ...]]:
-    """Give all columns one scale, or clip none, if targets (n,) or (n, q) of X (n, d) say so.
+    """Give all columns one scale, or clip none, or warp them where that ``may`` be, by evidence.
 
-    A note says which.
+    It is that of targets (n,) or (n, q) of X (n, d). A note says which.
     """
     rows = rows_that_decide(len(X))
     X = np.asarray(X[rows], dtype=np.float64)
@@ -240,7 +255,8 @@ def with_scales_by_evidence(
     scales, T = plain.scale[plain.scale > 0.0], T[:, np.ptp(T, axis=0) > 0.0]
     is_clipped = found.is_clipped
     are_apart = len(scales) >= fewest and scales.max() > _APART * scales.min()
-    is_asked = are_apart or bool(is_clipped.any())
+    is_skewed = plain.is_skewed(X) & (may_warp and X.shape[1] <= _MOST_WARPED)
+    is_asked = are_apart or bool((is_clipped | is_skewed).any())
     if not is_asked or len(X) < _FEWEST_ROWS or T.shape[1] == 0:
         return found, ()
     T = T - T.mean(axis=0)
@@ -251,11 +267,20 @@ def with_scales_by_evidence(
     plain = replace(found, kind=kind, centre=centre, scale=scale)
     others = {ONE_SCALE: plain.with_one_scale()} if are_apart else {}
     others |= {NOT_CLIPPED: plain} if is_clipped.any() else {}
+    if is_skewed.any():
+        warped = plain.warped(X, "yeo-johnson", np.full(X.shape[1], True))
+        others |= {SKEWED_WARPED: _mixed(warped, plain, is_skewed), ALL_WARPED: warped}
     evidence = {how: _evidence(each.transform(X), T) for how, each in others.items()}
     best = max(evidence, key=lambda how: evidence[how])
     if evidence[best] - _evidence(found.transform(X), T) <= _WORTH * len(X):
         return found, ()
     return others[best], (best,)
+
+
+def _mixed(one: Standardizer, other: Standardizer, which: NDArray[np.bool_]) -> Standardizer:
+    """Columns ``which`` (d,) as the one standardises them, the rest as the other."""
+    pairs = ((getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    return Standardizer(*(np.where(which, *pair) for pair in pairs))
 
 
 def indicators(codes: NDArray[Any]) -> Array:
@@ -323,7 +348,7 @@ def _with_second_stage(first: Standardizer, X: Array) -> Standardizer:
     Z = (X - first.centre) / safe_scale
     shape = np.ones(d)
     for j in np.flatnonzero(first.kind == _YEO_JOHNSON):
-        shape[j] = np.clip(yeojohnson_normmax(Z[:, j]), -5.0, 5.0)
+        shape[j] = _likeliest_shape(Z[:, j])
     warped = Standardizer(first.kind, first.centre, first.scale, shape, np.zeros(d), np.ones(d))
     G = warped.transform(X)
     std = np.where(is_warped, G.std(axis=0), 1.0)
@@ -335,6 +360,17 @@ def _with_second_stage(first: Standardizer, X: Array) -> Standardizer:
         np.where(is_warped, G.mean(axis=0), 0.0),
         np.where(std > 0, std, 1.0),
     )
+
+
+def _likeliest_shape(z: Array) -> float:
+    """Yeo-Johnson's parameter, within 5, by which values z (n,) are most likely normal."""
+    slope = float((np.sign(z) * np.log1p(np.abs(z))).sum())
+
+    def cost(shape: float) -> float:
+        std = float(yeojohnson(z, lmbda=shape).std())
+        return len(z) * math.log(max(std, 1e-300)) - (shape - 1.0) * slope
+
+    return float(minimize_scalar(cost, bounds=(-5.0, 5.0), options={"xatol": 1e-9}).x)
 
 
 def _has_more_than_two(X: Array) -> NDArray[np.bool_]:

@@ -364,7 +364,8 @@ class GPEstimator(KernelEstimator):
         interquartile range. Where the evidence of the targets is .05 nats a row higher so, and
         ``prior`` is not given in numbers: "std" for these, too; or "common", of 16 columns or more
         (2, where a model has no weights of the inputs) whose scales differ by a factor of 2, such
-        as pixels and wavelengths; ``notes_`` says which. Constant columns become 0.
+        as pixels and wavelengths; or, with the kernel "auto" and an input of a skewness over 1,
+        "yeo-johnson", of such inputs or of all; ``notes_`` says which. Constant columns become 0.
     n_draws : int, default=500
         Kept draws of each chain, at most. "hmc" and "nuts" end after a third of them, 100 at least,
         where no prediction has a Monte Carlo error over 0.01 (a probability, or standard deviations

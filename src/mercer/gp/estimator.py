@@ -523,9 +523,8 @@ class GPClassifier(LabelPredictions, GPEstimator):
         self.feature_labels_ = self._labels()
         times = np.ones(len(X), np.int64) if weights is None else copies(weights)
         seen, classes = np.repeat(X, times, axis=0), indicators(np.repeat(index, times))
-        self.standardizer_, said = fit_scales(
-            seen, self.standardize, self.feature_labels_, classes, self._fewest_columns
-        )
+        how = (self.standardize, self.feature_labels_, classes, self._fewest_columns)
+        self.standardizer_, said = fit_scales(seen, *how, may_warp=self._is_auto)
         codes, counts = index.astype(np.float64), np.ones(len(X)) if weights is None else weights
         every = ClassRows(self.standardizer_.transform(X), codes, counts)
         n_classes = len(self.classes_)

@@ -484,6 +484,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             self.feature_labels_,
             np.repeat(ys, counts),
             self._fewest_columns,
+            may_warp=self._is_auto,
         )
         Xs = self.standardizer_.transform(X)
         limit = self._limit_of_rows(cost=self._cost_of_rows())

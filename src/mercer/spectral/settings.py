@@ -640,7 +640,8 @@ def choose_standardizer(
     first = fit_standardizer(X, method, names)
     if method != "auto":
         return first, ()
-    one, said = with_scales_by_evidence(first, X, y if numbers is None else numbers)
+    T = y if numbers is None else numbers
+    one, said = with_scales_by_evidence(first, X, T, may_warp=False)
     which = first.is_skewed(X) | first.is_clipped
     if not which.any() or len(X) < _FEWEST_ROWS:
         return one, said

@@ -429,8 +429,8 @@ class KernelGibbsClassifier(SampleClassifier):
         Adds 1 to the kernel, whose mean variance is 1; not for a precomputed one.
     standardize : str or False, default="auto"
         As for `GPClassifier`. "auto" leaves a Gram matrix, and the rows that a callable kernel
-        takes, as they are: its scales are in their units. It gives all columns one scale where
-        kernel and length scale are given by names only.
+        takes, as they are: its scales are in their units. It asks the targets for one scale, or
+        for warps, where kernel and length scale are given by names only.
     max_seconds : float or None, default=None
         Stop after a whole step once so much time has passed; ``notes_`` says so. Up to half of it
         goes into the comparison of models, which is cut short by then, and above 5000 rows one of

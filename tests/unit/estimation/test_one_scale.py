@@ -1,11 +1,14 @@
-"""One scale for all columns, or one for each: the evidence of the targets decides."""
+"""One scale for all columns or one for each, clipped or warped: the targets' evidence decides."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, yeojohnson_normmax
 from sklearn.datasets import load_digits
 
 import mercer.estimation.standardize as standardize
@@ -20,10 +23,12 @@ from mercer import (
     load,
 )
 from mercer.estimation.standardize import (
+    ALL_WARPED,
     MANY_COLUMNS,
     NOT_CLIPPED,
     ONE_SCALE,
     SEVERAL_COLUMNS,
+    SKEWED_WARPED,
     fit_scales,
     fit_standardizer,
     indicators,
@@ -266,3 +271,72 @@ def test_artefacts_are_clipped() -> None:
     found, said = fit_scales(X, "auto", NAMES[:3], y, MANY_COLUMNS)
     assert said == ()
     assert found.is_clipped[1]
+
+
+# Skewed columns, warped or not.
+
+
+def skewed(n: int = 200, seed: int = 0) -> NDArray[np.float64]:
+    """A log-normal column, one that is bent a little, a normal one and one of two values."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, 4))
+    X = np.column_stack([np.exp(1.2 * Z[:, 0]), np.exp(0.25 * Z[:, 1]), Z[:, 2], Z[:, 3] > 1.0])
+    return np.asarray(X / [3.0, 0.25, 1.0, 0.4])  # of one scale none is better
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+def test_skewed_columns_are_warped_where_targets_are_functions_of_that(is_class: bool) -> None:
+    X = skewed()
+    y = np.sin(2.0 * np.log(X[:, 0])) + X[:, 2]
+    targets = indicators(y > 0.3) if is_class else y
+    found, (said,) = fit_scales(X, "auto", NAMES[:4], targets, MANY_COLUMNS)
+    assert said in (SKEWED_WARPED, ALL_WARPED)
+    Z = found.transform(X)
+    assert np.corrcoef(Z[:, 0], np.log(X[:, 0]))[0, 1] > 0.95
+    plain = fit_standardizer(X, "std", NAMES[:4])
+    kept = [1, 2, 3] if said == SKEWED_WARPED else [3]
+    np.testing.assert_array_equal(Z[:, kept], plain.transform(X)[:, kept])
+    np.testing.assert_allclose(found.inverse(Z), X, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kept", [{"may_warp": False}, {"method": "std"}, {"fewest": None}, {}])
+def test_skewed_columns_stay_where_that_is_asked_or_targets_are_for_it(
+    kept: dict[str, Any],
+) -> None:
+    X, how = skewed(), {"method": "auto", "fewest": MANY_COLUMNS, **kept}
+    y = np.sin(2.0 * np.log(X[:, 0])) if kept else X[:, 0] + np.sin(X[:, 2])
+    found, said = fit_scales(X, names=NAMES[:4], targets=y, **how)
+    assert said == ()
+    assert not found.is_warped.any()
+
+
+def test_a_warp_is_the_likeliest_of_its_family() -> None:
+    """As SciPy finds it, where that is within 5."""
+    X = skewed()
+    found = fit_standardizer(X, "yeo-johnson", NAMES[:4])
+    for j in range(3):
+        column = (X[:, j] - X[:, j].mean()) / X[:, j].std()
+        assert found.shape[j] == pytest.approx(yeojohnson_normmax(column), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kind", [GPRegressor, GPClassifier, KernelGibbsClassifier, SequentialKernelRegressor]
+)
+def test_models_say_that_they_warp_and_predict_alike_from_files(kind: Any, tmp_path: Path) -> None:
+    X = skewed(120)
+    y = np.sin(2.0 * np.log(X[:, 0])) + X[:, 2]
+    y = y if kind in (GPRegressor, SequentialKernelRegressor) else y > 0.3
+    quick = {"inference": "map"} if kind in (GPRegressor, GPClassifier) else {}
+    model = kind(random_state=0, progress=False, **quick).fit(X, y)
+    assert model.standardizer_.is_warped[0]
+    assert {SKEWED_WARPED, ALL_WARPED} & set(model.notes_)
+    model.save(tmp_path / "m.mercer")
+    new = skewed(20, 1)
+    np.testing.assert_array_equal(load(tmp_path / "m.mercer").predict(new), model.predict(new))
+
+
+def test_a_kernel_that_is_named_takes_columns_as_they_are() -> None:
+    X = skewed(120)
+    y = np.sin(2.0 * np.log(X[:, 0])) + X[:, 2]
+    model = GPRegressor(kernel="rbf", inference="map", random_state=0, progress=False).fit(X, y)
+    assert not model.standardizer_.is_warped.any()
