@@ -134,6 +134,7 @@ def relevance_sections(estimator: Any) -> tuple[Section, ...]:
     first = names[int(is_top.argmax())]
     is_standardised = estimator.get_params()["standardize"] is not False
     unit = "standard deviations of the input" if is_standardised else "units of the input"
+    unit += " (of a warped one after the warp)" * bool(estimator.standardizer_.is_warped.any())
     scale = (
         "all inputs are on a common scale (standardised), so weights can be compared"
         if is_standardised

@@ -244,8 +244,6 @@ HOLDS_SUMMARIES: Final = (
 
 # What the reports of all regressors share: the noise in words, the curve along one input.
 
-_DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
-
 
 def noise_words(estimator: Any) -> str:
     """Say how large the noise of a fitted regressor is; of several outputs that of each."""
@@ -271,11 +269,14 @@ def noise_words(estimator: Any) -> str:
 
 def curve_figures(estimator: Any) -> tuple[Figure, ...]:
     """Draw the prediction along the input of a fitted regressor; nothing where it has several."""
-    standardizer = estimator.standardizer_
-    if len(estimator.feature_labels_) != 1 or standardizer.kind[0] > _DRAWN_RAW:
+    if len(estimator.feature_labels_) != 1:
         return ()
-    half = 2.0 * standardizer.units[0]
-    ends = np.array([standardizer.centre[0] - half, standardizer.centre[0] + half])
+    middle = np.linspace(-2.0, 2.0, 9)[:, np.newaxis]
+    with np.errstate(invalid="ignore", divide="ignore"):  # a warp may end before two
+        drawn = estimator.standardizer_.inverse(middle)
+    ends = np.array([np.nanmin(drawn), np.nanmax(drawn)])
+    if not np.isfinite(ends).all() or ends[0] == ends[1]:
+        return ()
     name, found = estimator.feature_labels_[0], []
     for output in getattr(estimator, "output_names_", ()) or ("",):
         one, of = (estimator.output(output), f" of {output}") if output else (estimator, "")

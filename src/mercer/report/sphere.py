@@ -31,7 +31,6 @@ GLOSSARY: Final = (
 
 _BY_EVIDENCE: Final = "noise by evidence"  # how the note on one rate or one a class begins
 _MOST_DRAWN: Final = 2000  # rows: more points would be one blot
-_DRAWN_RAW: Final = 1  # kinds of standardisation up to this one can be undone: plain and clipped
 
 
 def describe(estimator: Any) -> tuple[str, ...]:
@@ -210,19 +209,17 @@ def _file_words(estimator: Any) -> str:
 
 
 def _drawable(estimator: Any) -> bool:
-    """Whether the training rows can be drawn: two inputs and classes, in units that come back."""
+    """Whether the training rows can be drawn: two inputs and classes, and not too many rows."""
     is_plane = len(estimator.feature_labels_) == 2 and len(estimator.classes_) == 2
     if len(estimator.recorded_) > _MOST_DRAWN:
         return False
     if not is_plane or estimator.kernel == "precomputed" or _training_rows(estimator) is None:
         return False
-    standardizer = estimator.standardizer_
-    is_plain = bool((standardizer.kind <= _DRAWN_RAW).all())
-    return is_plain and len(_raw_rows(estimator)) == len(estimator.recorded_)
+    return len(_raw_rows(estimator)) == len(estimator.recorded_)
 
 
 def _raw_rows(estimator: Any) -> NDArray[np.float64]:
     """Training rows in the units of the inputs."""
-    standardizer, rows = estimator.standardizer_, _training_rows(estimator)
+    rows = _training_rows(estimator)
     assert rows is not None
-    return np.asarray(rows * standardizer.scale + standardizer.centre)
+    return np.asarray(estimator.standardizer_.inverse(rows))

@@ -18,11 +18,19 @@ def test_noise_is_said_as_a_share_of_the_variance(noise: float, words: str) -> N
     assert f"about {words} of the target" in said.replace("\xa0", " ")
 
 
-def test_the_curve_is_drawn_where_there_is_one_input_as_it_is() -> None:
+def test_the_curve_is_drawn_where_there_is_one_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a warped one over what the warp takes to two standard deviations, or to its end."""
     x = np.exp(np.linspace(-2.0, 2.0, 30))[:, np.newaxis]
     model = tiny(inference="map").fit(x, x[:, 0])
     (figure,) = curve_figures(model)
     assert "against x0" in figure.alt
-    model.standardizer_ = fit_standardizer(x, "yeo-johnson", ("x0",))
-    assert curve_figures(model) == ()
+    ends = list[np.ndarray]()
+    monkeypatch.setattr("mercer.report.section.svg", lambda *given: ends.append(given[-1]) or "")
+    for standardizer in ("std", "arcsinh", "yeo-johnson"):
+        model.standardizer_ = fit_standardizer(x, standardizer, ("x0",))
+        assert len(curve_figures(model)) == 1
+        if standardizer != "yeo-johnson":  # which ends before two
+            z = model.standardizer_.transform(ends[-1][:, np.newaxis])
+            np.testing.assert_allclose(z[:, 0], [-2.0, 2.0], rtol=1e-9)
+    assert np.isfinite(ends[-1]).all()
     assert curve_figures(tiny(inference="map").fit(np.hstack([x, x]), x[:, 0])) == ()

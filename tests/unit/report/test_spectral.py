@@ -59,7 +59,7 @@ def test_one_input_has_a_drawing_of_the_function_and_no_table():
     assert [len(kernel.figures), len(kernel.tables)] == [2, 0]
     assert "apart it is" in kernel.text[1]
     assert "cause" not in " ".join(kernel.text)
-    assert len(_keyed(learned(d=1, standardize="arcsinh"))["kernel"].figures) == 1
+    assert len(_keyed(learned(d=1, standardize="arcsinh"))["kernel"].figures) == 2
     assert len(_keyed(learned())["kernel"].figures) == 1
 
 

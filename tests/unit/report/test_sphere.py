@@ -11,7 +11,7 @@ from mercer.estimation.inspection import Inspection
 from mercer.posterior.labels import audit_labels
 from mercer.report import build_report, render
 from mercer.report.sphere import describe, sections
-from support.audited import audited
+from support.audited import audited, two_clusters
 from support.fake_estimator import provenance
 
 
@@ -99,9 +99,12 @@ def test_models_that_were_compared_come_with_their_shares():
     assert one.tables[0].rows[0][-1].sort == 1.0
 
 
-def test_inputs_that_do_not_come_back_are_not_drawn():
-    assert "boundaries" in _keyed(audited(standardize="std"))
-    assert "boundaries" not in _keyed(audited(standardize="arcsinh"))
+@pytest.mark.parametrize("how", ["std", "robust", "arcsinh", "yeo-johnson"])
+def test_boundaries_are_drawn_over_rows_in_the_units_of_the_inputs(how, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("mercer.report.sphere.svg", lambda *given, **_: drawn.append(given) or "")
+    assert "boundaries" in _keyed(audited(standardize=how))
+    np.testing.assert_allclose(drawn[-1][3], two_clusters(d=2)[0], rtol=1e-7)
 
 
 def _dot(X, Z):
