@@ -244,9 +244,10 @@ def with_scales_by_evidence(
     *,
     may_warp: bool = True,
 ) -> tuple[Standardizer, tuple[str, ...]]:
-    """Give all columns one scale, or clip none, or warp them where that ``may`` be, by evidence.
+    """Give all columns one scale, clip none, or warp skewed ones or all, by evidence.
 
-    It is that of targets (n,) or (n, q) of X (n, d). A note says which.
+    It is that of targets (n,) or (n, q) given X (n, d). A note says which; no warp is tried unless
+    it ``may_warp``.
     """
     rows = rows_that_decide(len(X))
     X = np.asarray(X[rows], dtype=np.float64)
@@ -269,7 +270,11 @@ def with_scales_by_evidence(
     others |= {NOT_CLIPPED: plain} if is_clipped.any() else {}
     if is_skewed.any():
         warped = plain.warped(X, "yeo-johnson", np.full(X.shape[1], True))
-        others |= {SKEWED_WARPED: _mixed(warped, plain, is_skewed), ALL_WARPED: warped}
+        every = is_skewed | ~is_clipped  # what is far out on both sides stays clipped
+        others |= {
+            SKEWED_WARPED: _mixed(warped, found, is_skewed),
+            ALL_WARPED: _mixed(warped, found, every),
+        }
     evidence = {how: _evidence(each.transform(X), T) for how, each in others.items()}
     best = max(evidence, key=lambda how: evidence[how])
     if evidence[best] - _evidence(found.transform(X), T) <= _WORTH * len(X):

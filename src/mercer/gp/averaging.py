@@ -42,7 +42,7 @@ from mercer.gp.candidates import (
     has_input_weights,
     is_simpler,
     kernels_of_categories,
-    n_curved,
+    n_varying,
     plain_kernels,
     rank,
 )
@@ -256,12 +256,12 @@ def _candidate(
     name = " + ".join(terms)
     try:
         model = task.model_of(name, rows)
-        if task.d > MANY_INPUTS and has_input_weights(terms) and n_curved(terms) == 1:
+        if task.d > MANY_INPUTS and has_input_weights(terms) and n_varying(terms) == 1:
             # From weights that are all alike few become large; of hundreds none.
             starts = (*(() if model.prior.share is not None else starts), *model.starts)
         simpler = [each.log_likelihood for each in others if is_simpler(each.terms, terms)]
         # Not roughly: on the plateau where a sum begins a climb of small steps seems to have ended.
-        most = MOST_CLIMBS if n_curved(terms) == 1 else _MOST_CLIMBS
+        most = MOST_CLIMBS if n_varying(terms) == 1 else _MOST_CLIMBS
         maximum = find_maximum(
             model, starts=starts, most=most, deadline=deadline, tolerance=_TOLERANCE
         )

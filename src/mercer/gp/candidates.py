@@ -5,10 +5,9 @@ RBF and Matern 5/2, with one weight for all inputs, with one per input, the sum 
 linear part; of large tables with hundreds of inputs none with one per input. Of classes all have a
 constant part where that of the first gains on held-out rows: a class that lies within another, or
 around it, is a function of one sign less a level, and functions whose mean is 0 say little of it.
-Of a table with
-columns of text, with the better of the two families: categories that shift a function of the
-numbers (a sum), that each have a function of their own (a product), both, a shift from each
-category by itself, and a function of each number by itself.
+Of a table with columns of text, with the better of the two families: categories that shift a
+function of the numbers (a sum), that each have a function of their own (a product), both, a shift
+from each category by itself, and a function of each number by itself.
 """
 
 from __future__ import annotations
@@ -86,8 +85,8 @@ def rank(scores: Array) -> tuple[int, float]:
     return len(scores), float(scores.sum())
 
 
-def n_curved(terms: Terms) -> int:
-    """How many terms there are but for the constant."""
+def n_varying(terms: Terms) -> int:
+    """How many terms vary with the inputs: all but the constant."""
     return len(terms) - (CONSTANT in terms)
 
 
@@ -96,12 +95,11 @@ def plain_kernels(
 ) -> Iterator[Search]:
     """Kernels of n rows of d inputs, each after those that it begins from are ``found``.
 
-    Of numbers there are no classes: their intercept is integrated out whatever the kernel.
-
     Of a table with a category of so many levels that these have no weight each, isotropic ones; of
-    a large one of hundreds of inputs no sums with a weight for each, or no weights either.
-    Sums begin also where the term with one weight is slow, and where the other looks at one input
-    alone: this not of many inputs, nor of two classes, which never gained.
+    a large one of hundreds of inputs no sums with a weight for each, or no weights either. A
+    constant is tried of classes only, ``n_classes`` above 0: the intercept of numbers is integrated
+    out whatever the kernel. Sums begin also where the term with one weight is slow, and where the
+    other looks at one input alone: this not of many inputs, nor of two classes, which never gained.
     """
     singles = [isotropic(family) for family in _FAMILIES] if d > 1 else list(_FAMILIES)
     yield (singles[0],), ()

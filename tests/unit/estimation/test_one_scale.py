@@ -299,6 +299,15 @@ def test_skewed_columns_are_warped_where_targets_are_functions_of_that(is_class:
     np.testing.assert_allclose(found.inverse(Z), X, rtol=1e-9)
 
 
+def test_what_is_far_out_on_both_sides_stays_clipped() -> None:
+    X = skewed()
+    X[:4, 2] = [3e5, -3e5, 2e5, -2e5]
+    found, (said,) = fit_scales(X, "auto", NAMES[:4], np.sin(2.0 * np.log(X[:, 0])), MANY_COLUMNS)
+    assert said in (SKEWED_WARPED, ALL_WARPED)
+    assert found.is_warped[0]
+    assert found.is_clipped[2]
+
+
 @pytest.mark.parametrize("kept", [{"may_warp": False}, {"method": "std"}, {"fewest": None}, {}])
 def test_skewed_columns_stay_where_that_is_asked_or_targets_are_for_it(
     kept: dict[str, Any],
