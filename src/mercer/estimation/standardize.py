@@ -201,7 +201,7 @@ _FEWEST_ROWS, _MOST_ROWS, _WORTH = 20, 400, 0.05
 _LENGTHS, _NOISES = (0.5, 1.0, 2.0, 4.0, 8.0), (1e-3, 1e-2, 1e-1, 1.0)
 _TAME = 3.0  # standard deviations that targets are cut at
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
-_MOST_WARPED = 300  # columns: the parameter of each takes a millisecond
+_MOST_WARPED = 300  # columns: the parameter of each takes two or three milliseconds
 
 ONE_SCALE = "all columns have one scale, by evidence: their spreads tell how much they matter"
 NOT_CLIPPED = "columns with values far out are not clipped, by evidence: these tell something, too"
@@ -256,7 +256,8 @@ def with_scales_by_evidence(
     scales, T = plain.scale[plain.scale > 0.0], T[:, np.ptp(T, axis=0) > 0.0]
     is_clipped = found.is_clipped
     are_apart = len(scales) >= fewest and scales.max() > _APART * scales.min()
-    is_skewed = plain.is_skewed(X) & (may_warp and X.shape[1] <= _MOST_WARPED)
+    may_warp = may_warp and X.shape[1] <= _MOST_WARPED
+    is_skewed = plain.is_skewed(X) if may_warp else np.zeros(X.shape[1], bool)
     is_asked = are_apart or bool((is_clipped | is_skewed).any())
     if not is_asked or len(X) < _FEWEST_ROWS or T.shape[1] == 0:
         return found, ()

@@ -211,11 +211,10 @@ def _file_words(estimator: Any) -> str:
 def _drawable(estimator: Any) -> bool:
     """Whether the training rows can be drawn: two inputs and classes, and not too many rows."""
     is_plane = len(estimator.feature_labels_) == 2 and len(estimator.classes_) == 2
-    if len(estimator.recorded_) > _MOST_DRAWN:
+    if not is_plane or estimator.kernel == "precomputed":
         return False
-    if not is_plane or estimator.kernel == "precomputed" or _training_rows(estimator) is None:
-        return False
-    return len(_raw_rows(estimator)) == len(estimator.recorded_)
+    rows = _training_rows(estimator)
+    return rows is not None and len(rows) == len(estimator.recorded_) <= _MOST_DRAWN
 
 
 def _raw_rows(estimator: Any) -> NDArray[np.float64]:
