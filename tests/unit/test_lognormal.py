@@ -139,6 +139,17 @@ def test_repeated_rows_are_weights() -> None:
 
 
 @pytest.mark.parametrize("name", ["gp", "spectral"])
+def test_predictions_are_the_mean_of_the_noise_around_the_middle_of_the_function(name: str) -> None:
+    """Not that of the law: far from all rows the draws that are widest would be all of it."""
+    model, plain = pair(name)
+    rows = np.vstack([NEW, np.full(X.shape[1], 20.0)])
+    expected = np.exp(plain.predict(rows) + 0.5 * plain.noise_std_**2)
+    np.testing.assert_allclose(model.predict(rows), expected, rtol=0.02)
+    np.testing.assert_array_equal(model.predictive(rows).mean, model.predict(rows))
+    assert model.predict(rows, return_std=True)[1][-1] > expected[-1]
+
+
+@pytest.mark.parametrize("name", ["gp", "spectral"])
 def test_targets_that_are_not_above_0_are_refused_by_row(name: str) -> None:
     y = np.exp(LOGS)
     y[7] = 0.0

@@ -22,7 +22,7 @@ from mercer.posterior.positive_laws import (
     LogNormalMixture,
     exp_within,
 )
-from mercer.posterior.predictive import check_level
+from mercer.posterior.predictive import StudentMixture, check_level
 from mercer.random import entropy_of
 
 if TYPE_CHECKING:
@@ -154,9 +154,24 @@ class JudgedNumbers:
     def _law_in_units(self, law: Any, centre: Callable[[], Array]) -> Any:
         """The law of a standardised target in its units; ``centre`` gives a better mean of it."""
         scale, shift = self.target_scale_, self.target_centre_
-        if self._is_log:  # the mean is not that of the logarithm
-            return LogNormalMixture(law.in_units(scale, shift))
+        if self._is_log:
+            return LogNormalMixture(law.in_units(scale, shift), self._mean_in_units(centre()))
         return law.in_units(scale, shift, centre() * scale + shift)
+
+    def _mean_in_units(self, f: Array) -> Array:
+        """Mean of targets around a function at f (m,), in their units.
+
+        Where noise is a factor, that of the law of the targets would have no end far from the rows:
+        there the logarithm may be anything.
+        """
+        if not self._is_log:
+            return self._in_units(f)
+        factor = LogNormalMixture(self._noise_law().in_units(self.target_scale_, 0.0)).mean
+        return exp_within(f * self.target_scale_ + self.target_centre_ + np.log(factor))
+
+    @abstractmethod
+    def _noise_law(self) -> StudentMixture:
+        """Law of the noise of one standardised target."""
 
     def _drawn(self: Any, Z: Array) -> Array:
         drawn = super()._drawn(Z)  # type: ignore[misc]

@@ -41,6 +41,7 @@ from mercer.gp.averaging import (
 )
 from mercer.gp.fitting import FittedGP, GPSettings
 from mercer.gp.gaussian import (
+    LARGEST,
     NOISE_FLOOR,
     NoiseOfRows,
     function_draws,
@@ -69,7 +70,6 @@ from mercer.sampling.signals import part_of_time
 
 Array = NDArray[np.float64]
 
-LARGEST = 1e100  # standardised values are within this: their squares are finite
 _FEW = {
     "positions": Rule(("m",), "int", 0),
     "weights": Rule(("m",), least=0.0, most=1.0, is_open=True),

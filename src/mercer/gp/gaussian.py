@@ -14,7 +14,7 @@ that is integrated out:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -25,7 +25,9 @@ from scipy.linalg import blas, lapack
 from scipy.optimize import minimize_scalar
 
 from mercer.errors import NumericalError
+from mercer.estimation.model_file import require
 from mercer.gp.hyperparameters import (
+    LARGEST_LOG,
     NormalPrior,
     is_within_range,
     named_parameters,
@@ -51,6 +53,8 @@ from mercer.numerics.cholesky import (
 )
 from mercer.posterior.diagnostics import flat_weights
 from mercer.posterior.draws import Draws
+from mercer.posterior.schema import Array as Rule
+from mercer.posterior.schema import check_arrays
 from mercer.sampling.sampler import Point
 
 Array = NDArray[np.float64]
@@ -168,6 +172,7 @@ class NoiseOfRows:
 
 # The posterior of a GP regressor's hyperparameters: exact evidence times a normal prior.
 
+LARGEST = 1e100  # standardised values are within this: their squares are finite
 # The variance of the noise is never below this times 1 + v0, v0 the variance of the function
 # averaged over the rows: targets without any noise, or all the same, then have a proper posterior.
 # The rounding of a factor of K + s2 I is about 1e-16 n v0, at 5000 rows a thousandth of it.
@@ -751,3 +756,32 @@ def _condition(
 def _left(whole: Array, V: Array) -> Array:
     """Return what the inducing points leave of the prior variances of rows."""
     return np.asarray(np.maximum(whole - np.einsum("ij,ij->j", V, V), 0.0))
+
+
+def restored_induced(
+    draws: Sequence[FunctionDraws], arrays: Mapping[str, Array]
+) -> tuple[InducedDraws, ...]:
+    """Put the draws of each kernel together again, from what a file says of inducing points."""
+    Z = arrays["inducing/rows"]
+    d = draws[0].X.shape[1]
+    check_arrays(arrays, {"inducing/rows": Rule(("1+", d), least=-LARGEST, most=LARGEST)}, {})
+    m, restored = len(Z), []
+    starts = np.concatenate([[0], np.cumsum(np.arange(m, 1, -1))])  # of the columns of a factor
+    for i, each in enumerate(draws):
+        count, begin = len(each.theta), f"inducing/{i}/"
+        shapes = {"coef": (count, m), "factor": (count, m * (m + 1) // 2), "scale": (count,)}
+        for name, shape in shapes.items():
+            check_arrays(arrays, {begin + name: Rule(shape, least=-LARGEST, most=LARGEST)}, {})
+        coef, factors, scales = (arrays[begin + name] for name in shapes)
+        require(bool((factors[:, starts] >= 1.0 - 1e-6).all()), begin + "factor")  # B = I + ..
+        is_near = np.abs(np.log(np.maximum(scales, 1e-9))) <= FARTHEST_SCALE
+        require(bool(is_near.all()), begin + "scale")
+        induced = with_inducing(each, Z, coef, factors, scales)
+        if begin + "theta" in arrays:  # not in files of versions that left the draws in place
+            at = {name: arrays[begin + name] for name in ("theta", "noise_variance")}
+            log_parameter = Rule((count, each.theta.shape[1]), least=-LARGEST_LOG, most=LARGEST_LOG)
+            variance = Rule((count,), least=0.0, most=LARGEST, is_open=True)
+            check_arrays(at, {"theta": log_parameter, "noise_variance": variance}, {})
+            induced = replace(induced, theta=at["theta"], noise_variance=at["noise_variance"])
+        restored.append(induced)
+    return tuple(restored)

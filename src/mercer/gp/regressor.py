@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import DataError, RowsError, UsageError
 from mercer.estimation.base import by_partition
-from mercer.estimation.model_file import ModelParts, require
+from mercer.estimation.model_file import ModelParts
 from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_positive, fitting, run_options
 from mercer.estimation.standardize import TargetScale, fit_scales, scale_target
@@ -34,7 +34,6 @@ from mercer.gp.averaging import (
     with_few,
 )
 from mercer.gp.base import (
-    LARGEST,
     LATE,
     ROWS_ALONE,
     GPEstimator,
@@ -56,14 +55,13 @@ from mercer.gp.fitting import (
     moved,
 )
 from mercer.gp.gaussian import (
-    FARTHEST_SCALE,
     MOST_PREDICTING,
     FunctionDraws,
     InducedDraws,
     NoiseOfRows,
     function_draws,
     induced_draws,
-    with_inducing,
+    restored_induced,
 )
 from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum
 from mercer.gp.laplace import compile_loops
@@ -78,8 +76,6 @@ from mercer.posterior.positive_laws import (
     LogNormalMixture,
 )
 from mercer.posterior.predictive import StudentMixture
-from mercer.posterior.schema import Array as Rule
-from mercer.posterior.schema import check_arrays
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
@@ -93,35 +89,6 @@ Array = NDArray[np.float64]
 _SAMPLED = ("importance", "hmc", "nuts", "metropolis")
 FEW_ROWS = 100  # up to which the draws that predict are chosen by how sure they are, too
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
-
-
-def _restored_induced(
-    draws: Sequence[FunctionDraws], arrays: Mapping[str, Array]
-) -> tuple[InducedDraws, ...]:
-    """Put the draws of each kernel together again, from what a file says of inducing points."""
-    Z = arrays["inducing/rows"]
-    d = draws[0].X.shape[1]
-    check_arrays(arrays, {"inducing/rows": Rule(("1+", d), least=-LARGEST, most=LARGEST)}, {})
-    m, restored = len(Z), []
-    starts = np.concatenate([[0], np.cumsum(np.arange(m, 1, -1))])  # of the columns of a factor
-    for i, each in enumerate(draws):
-        count, begin = len(each.theta), f"inducing/{i}/"
-        shapes = {"coef": (count, m), "factor": (count, m * (m + 1) // 2), "scale": (count,)}
-        for name, shape in shapes.items():
-            check_arrays(arrays, {begin + name: Rule(shape, least=-LARGEST, most=LARGEST)}, {})
-        coef, factors, scales = (arrays[begin + name] for name in shapes)
-        require(bool((factors[:, starts] >= 1.0 - 1e-6).all()), begin + "factor")  # B = I + ..
-        is_near = np.abs(np.log(np.maximum(scales, 1e-9))) <= FARTHEST_SCALE
-        require(bool(is_near.all()), begin + "scale")
-        induced = with_inducing(each, Z, coef, factors, scales)
-        if begin + "theta" in arrays:  # not in files of versions that left the draws in place
-            at = {name: arrays[begin + name] for name in ("theta", "noise_variance")}
-            log_parameter = Rule((count, each.theta.shape[1]), least=-LARGEST_LOG, most=LARGEST_LOG)
-            variance = Rule((count,), least=0.0, most=LARGEST, is_open=True)
-            check_arrays(at, {"theta": log_parameter, "noise_variance": variance}, {})
-            induced = replace(induced, theta=at["theta"], noise_variance=at["noise_variance"])
-        restored.append(induced)
-    return tuple(restored)
 
 
 class NumberRows(NamedTuple):
@@ -140,9 +107,8 @@ class NumberRows(NamedTuple):
 # What the draws say of new rows, and which of them predict.
 
 
-def _law_of(functions: FunctionDraws, Z: Array) -> StudentMixture:
-    """Law of standardised targets by the draws of one kernel."""
-    means, variances = functions.moments(Z)
+def _law_of(functions: FunctionDraws, means: Array, variances: Array) -> StudentMixture:
+    """Law of standardised targets by the draws of one kernel, of functions with these moments."""
     noise, shares = (each[functions.of_spread] for each in functions.noise_of_targets)
     n, weights = len(noise), functions.weights
     weights = np.full(n, 1.0 / n) if weights is None else weights
@@ -314,14 +280,22 @@ class ProcessRegressor(JudgedNumbers, NumberPredictions[StudentMixture | LogNorm
         return [self._in_units(f[:, np.newaxis]) for f in drawn]
 
     def _law(self, Z: Array) -> Any:
-        parts = [_law_of(functions, Z) for functions in self._functions]
+        law = self._mixture([_law_of(each, *each.moments(Z)) for each in self._functions])
+        return self._law_in_units(law, lambda: self._average(Z))
+
+    def _noise_law(self) -> StudentMixture:
+        return self._mixture(
+            [_law_of(each, *np.zeros((2, 1, len(each.of_spread)))) for each in self._functions]
+        )
+
+    def _mixture(self, parts: Sequence[StudentMixture]) -> StudentMixture:
+        """Mix the laws of all kernels."""
         locations, scales = (
             np.hstack([getattr(part, name) for part in parts]) for name in ("locations", "scales")
         )
         shares = zip(self._weights, parts, strict=True)
         weights = np.concatenate([w * part.weights for w, part in shares])
-        law = StudentMixture(locations, scales, weights, math.inf, n_kinds=parts[0].n_kinds)
-        return self._law_in_units(law, lambda: self._average(Z))
+        return StudentMixture(locations, scales, weights, math.inf, n_kinds=parts[0].n_kinds)
 
     def _average(self, Z: Array) -> Array:
         """Mean of the functions at standardised rows, standardised."""
@@ -329,7 +303,7 @@ class ProcessRegressor(JudgedNumbers, NumberPredictions[StudentMixture | LogNorm
         return np.asarray(sum(each))
 
     def _expected(self, Z: Array) -> Array:
-        return self._law(Z).mean if self._is_log else self._in_units(self._average(Z))
+        return self._mean_in_units(self._average(Z))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -350,8 +324,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     noise : {"normal", "lognormal", "contaminated", "contaminated_lognormal"}, default="normal"
         "lognormal": targets are above 0, such as prices and durations, and noise is a factor: the
         function is their logarithm, with normal noise, whose standard deviation ``noise_std`` and
-        ``noise_std_`` then are. ``predict`` gives the mean, and intervals stay above 0; `latent` is
-        of the logarithm.
+        ``noise_std_`` then are. ``predict`` gives the mean of the noise around the middle of the
+        function, and intervals stay above 0; `latent` is of the logarithm.
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
         drawn along. The function is then learned in spite of them, and predictions are of right
@@ -683,7 +657,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         common.put_into(self)
         evidence, induced = restore_evidence(parts), None
         if "inducing/rows" in parts.arrays:
-            induced = _restored_induced(functions_of(fits, X, intercept, noise), parts.arrays)
+            induced = restored_induced(functions_of(fits, X, intercept, noise), parts.arrays)
         self._sources_of_columns = restore_sources(parts, X.shape[1]) or None
         self._set_fitted(X, y, noise, target, intercept, fits, evidence, induced)
         if self._is_contaminated:

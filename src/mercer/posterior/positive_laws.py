@@ -44,6 +44,10 @@ class LogNormalMixture:
     ----------
     of_log : StudentMixture
         Law of the natural logarithm; all degrees of freedom are infinite.
+    centre : ndarray of shape (m,), optional
+        What `mean` says, where the law comes from a function whose median is known: the mean of the
+        mixture is that of the few draws by which a target may be largest, and of a row far from all
+        others larger than any target.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class LogNormalMixture:
     """
 
     of_log: StudentMixture
+    centre: Array | None = None
 
     @cached_property
     def _means(self) -> tuple[Array, Array]:
@@ -64,16 +69,20 @@ class LogNormalMixture:
 
     @cached_property
     def mean(self) -> Array:
-        """Mean of the mixture: above its median."""
+        """The centre where it is given, else the mean of the mixture: above its median."""
+        return self._average if self.centre is None else self.centre
+
+    @cached_property
+    def _average(self) -> Array:
         return np.asarray(self._means[0] @ self.of_log.weights)
 
     @cached_property
     def std(self) -> Array:
         """Standard deviation of the mixture, by the law of total variance."""
         means, ratios = self._means
-        relative = means / self.mean[:, np.newaxis]
+        relative = means / self._average[:, np.newaxis]
         squares = np.square(relative) * ratios + np.square(relative - 1.0)
-        return np.asarray(self.mean * np.sqrt(squares @ self.of_log.weights))
+        return np.asarray(self._average * np.sqrt(squares @ self.of_log.weights))
 
     def log_density(self, y: ArrayLike) -> Array:
         """Return the log density of one value above 0 per row, in nats; finite."""

@@ -147,9 +147,11 @@ class FunctionRegressor(
         return np.concatenate([np.expm1(np.log1p(each).mean(axis=1)) for each in ratios])
 
     def _expected(self, Z: Array) -> Array:
-        if self._is_log:
-            return np.asarray(self._law(Z).mean)
-        return np.asarray(self._in_units(self._functions.expected(Z)))
+        return self._mean_in_units(self._functions.expected(Z))
+
+    def _noise_law(self) -> StudentMixture:
+        n = 2 * self._functions.deviations.shape[-2] * len(self._functions.mean)
+        return self._functions.law(np.zeros((1, n)), np.zeros((1, self.n_features_in_)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -173,8 +175,8 @@ class BaNKRegressor(FunctionRegressor):
     noise : {"normal", "lognormal", "contaminated", "contaminated_lognormal", "student_t", \
             "heteroscedastic", "negative_binomial"}, default="normal"
         "lognormal": targets are above 0, such as prices and durations, and noise is a factor: the
-        function is their logarithm, with normal noise. ``predict`` gives the mean, and intervals
-        stay above 0.
+        function is their logarithm, with normal noise. ``predict`` gives the mean of the noise
+        around the middle of the function, and intervals stay above 0.
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
         drawn along. The function is then learned in spite of them, and predictions are of right
