@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import html
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 
 import mercer
-from mercer.errors import DataError, UsageError
+from mercer.errors import DataError, MercerWarning, UsageError
 from mercer.posterior.positive_laws import LogNormalMixture, MixedLaws
 from mercer.posterior.predictive import StudentMixture
 
@@ -161,6 +163,51 @@ def test_targets_that_are_not_above_0_are_refused_by_row(name: str) -> None:
 def test_several_targets_have_normal_noise() -> None:
     with pytest.raises(UsageError, match="several outputs have normal noise"):
         mercer.BaNKRegressor(noise="lognormal").fit(X, np.exp(np.column_stack([LOGS, LOGS])))
+
+
+# Noise that the targets choose.
+
+AUTO = mercer.GPRegressor(kernel="rbf", random_state=0, progress=False)
+STEADY = np.exp(3.0 + LOGS)
+
+
+def test_a_factor_is_chosen_where_what_is_left_out_is_likelier_so(tmp_path: Path) -> None:
+    model, factor = (clone(AUTO).set_params(noise=noise) for noise in ("auto", "lognormal"))
+    model.fit(X, STEADY)
+    assert (model.noise, model.noise_) == ("auto", "lognormal")
+    assert model.notes_[0].startswith("noise is a factor: targets left out are likelier so, by ")
+    factor.fit(X, STEADY)
+    assert factor.noise_ == "lognormal"
+    np.testing.assert_array_equal(model.predict(NEW), factor.predict(NEW))
+    assert model.log_evidence_ == factor.log_evidence_
+    model.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    assert (again.noise, again.noise_) == ("auto", "lognormal")
+    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
+    page = html.unescape(model.report(tmp_path / "r.html", NEW, STEADY[:20]).read_text())
+    assert "Targets are above 0, and their logarithm is" in page
+    again = clone(AUTO).fit(X, 1e-9 * STEADY)
+    assert again.noise_ == "lognormal"  # whatever the unit
+
+
+@pytest.mark.parametrize(
+    ("rows", "y", "given"),
+    [
+        (X, 30.0 + LOGS, {}),
+        (X, LOGS, {}),
+        (X, np.full(60, 5.0), {}),
+        (X[:19], STEADY[:19], {}),
+        (X, STEADY, {"noise_std": 2.0}),
+        (X, STEADY, {"noise": "normal"}),
+        (X, np.square(X[:, 0]) + 0.1, {}),  # no noise
+    ],
+)
+def test_else_noise_is_added(rows: np.ndarray, y: np.ndarray, given: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MercerWarning)
+        model = clone(AUTO).set_params(inference="map", **given).fit(rows, y)
+    assert model.noise_ == "normal"
+    assert not any("factor" in note for note in model.notes_)
 
 
 # Mixtures with laws of any numbers, and the stack.

@@ -35,7 +35,7 @@ from mercer.posterior.evaluation import (
     standing,
 )
 from mercer.posterior.labels import Audit, TargetAudit
-from mercer.posterior.positive_laws import CONTAMINATED_LOGNORMAL
+from mercer.posterior.positive_laws import CONTAMINATED_LOGNORMAL, noise_of
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
@@ -274,17 +274,16 @@ _VARYING = 4.0  # standard errors of a rank correlation: false alarm 6e-5
 _LEAST_SCATTER = 50  # held-out rows
 
 
-_VARYING_NOISES = {"heteroscedastic", "negative_binomial", "lognormal"}
+_VARYING_NOISES = {"heteroscedastic", "negative_binomial"}
 
 
 def _noise_beside(evaluation: AnyEvaluation, estimator: Any) -> tuple[str, str] | None:
     """Say which noise held-out targets suggest, unless the model has one that varies: see below."""
     members = (estimator, *getattr(estimator, "members_", {}).values())
-    if isinstance(evaluation, Evaluation) or _VARYING_NOISES & {
-        getattr(each, "noise", None) for each in members
-    }:
+    if isinstance(evaluation, Evaluation) or _VARYING_NOISES & {noise_of(one) for one in members}:
         return None
-    return _suiting_noise(evaluation.rows)
+    found = _suiting_noise(evaluation.rows)
+    return None if found is not None and found[0] in {noise_of(one) for one in members} else found
 
 
 def _noise_step(

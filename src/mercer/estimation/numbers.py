@@ -21,6 +21,7 @@ from mercer.posterior.positive_laws import (
     WITH_ERRORS,
     LogNormalMixture,
     exp_within,
+    noise_of,
 )
 from mercer.posterior.predictive import StudentMixture, check_level
 from mercer.random import entropy_of
@@ -144,7 +145,7 @@ class JudgedNumbers:
 
     @property
     def _is_log(self) -> bool:
-        return self.noise in OF_LOGARITHMS
+        return noise_of(self) in OF_LOGARITHMS
 
     def _in_units(self, f: Array) -> Array:
         """Values of the function in units of the target; medians where its noise is a factor."""

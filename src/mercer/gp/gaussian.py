@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,6 +193,18 @@ def whole_noise_variance(signal_variance: Array, log_noise_variance: Array) -> A
 def least_noise_variance(signal_variance: Array) -> Array:
     """The floor alone: 1e-9 (1 + v0)."""
     return np.asarray(NOISE_FLOOR * (1.0 + signal_variance))
+
+
+class NumberRows(NamedTuple):
+    """Rows X (n, d), standardised, targets y (n,), and how rows count; None: all alike."""
+
+    X: Array
+    y: Array
+    noise: NoiseOfRows | None
+
+    def at(self, rows: NDArray[np.int64]) -> NumberRows:
+        """Some of the rows."""
+        return NumberRows(self.X[rows], self.y[rows], self.noise and self.noise.at(rows))
 
 
 @dataclass(frozen=True)

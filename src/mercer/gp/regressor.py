@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,10 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import DataError, RowsError, UsageError
 from mercer.estimation.base import by_partition
-from mercer.estimation.model_file import ModelParts
+from mercer.estimation.model_file import ModelParts, require
 from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_positive, fitting, run_options
-from mercer.estimation.standardize import TargetScale, fit_scales, scale_target
+from mercer.estimation.standardize import (
+    TargetScale,
+    fit_quietly,
+    fit_scales,
+    rows_that_decide,
+    scale_target,
+)
 from mercer.gp.averaging import (
     AT_A_GLANCE,
     AveragedGP,
@@ -51,6 +57,7 @@ from mercer.gp.fitting import (
     FittedGP,
     RegressionSettings,
     fit_regression,
+    gain_of_factor,
     monitored_rows,
     moved,
 )
@@ -59,6 +66,7 @@ from mercer.gp.gaussian import (
     FunctionDraws,
     InducedDraws,
     NoiseOfRows,
+    NumberRows,
     function_draws,
     induced_draws,
     restored_induced,
@@ -79,29 +87,18 @@ from mercer.posterior.predictive import StudentMixture
 from mercer.sampling.checkpoint import digest_arrays
 from mercer.sampling.driver import RunOptions
 from mercer.sampling.progress import tell
-from mercer.sampling.signals import is_late
+from mercer.sampling.signals import is_late, part_of_time
 
 __all__ = ["GPRegressor"]
 
 
 Array = NDArray[np.float64]
 
+_NOISES = ("normal", LOGNORMAL)  # of which "auto" chooses
+_TIME_OF_NOISE = 0.1  # of the time that there is
 _SAMPLED = ("importance", "hmc", "nuts", "metropolis")
 FEW_ROWS = 100  # up to which the draws that predict are chosen by how sure they are, too
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
-
-
-class NumberRows(NamedTuple):
-    """Rows X (n, d), standardised, targets y (n,), and how rows count; None: all alike."""
-
-    X: Array
-    y: Array
-    noise: NoiseOfRows | None
-
-    def at(self, rows: Rows) -> NumberRows:
-        """Some of the rows."""
-        noise = None if self.noise is None else self.noise.at(rows)
-        return NumberRows(self.X[rows], self.y[rows], noise)
 
 
 # What the draws say of new rows, and which of them predict.
@@ -321,7 +318,10 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         Standard deviation of the noise in units of the target, where it is known; an array has
         that of each row of ``fit``. New targets then have the noise of the rows on average (root
         mean square); `latent` is without it.
-    noise : {"normal", "lognormal", "contaminated", "contaminated_lognormal"}, default="normal"
+    noise : {"auto", "normal", "lognormal", "contaminated", "contaminated_lognormal"}, \
+            default="auto"
+        "auto": "lognormal" where all targets are above 0 and those left out are likelier so, by a
+        twentieth of a nat a row and two standard errors, else "normal"; ``noise_`` tells which.
         "lognormal": targets are above 0, such as prices and durations, and noise is a factor: the
         function is their logarithm, with normal noise, whose standard deviation ``noise_std`` and
         ``noise_std_`` then are. ``predict`` gives the mean of the noise around the middle of the
@@ -353,6 +353,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
     Attributes
     ----------
+    noise_ : str
+        The noise, as it was given or chosen.
     posterior_ : Draws
         Draws of the log parameters of the kernel ("log_signal_variance", "log_weight", one a
         column, ...), "log_noise_variance", "log_density", "log_evidence" (nats), "latent" (mean of
@@ -406,7 +408,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     """
 
     noise_std: Any = "learn"
-    noise: str = "normal"
+    noise: str = "auto"
     n_inducing: int | str | None = "auto"
 
     @classmethod
@@ -417,7 +419,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         third dropped; prior N(-3, 3^2); mean and standard deviation. Of the noise, which the
         paper's classifiers have not, start and prior are those of a weight.
         """
-        return cls(**cls._of_paper)
+        return cls(**cls._of_paper, noise="normal")
 
     @fitting()
     def fit(
@@ -443,12 +445,13 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         X, y = self._training_data(X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
         X, y, noise = self._distinct(np.asarray(X), self._possible(y), sample_weight)
         self.feature_labels_ = self._labels()
+        compile_loops(lambda line: tell(line, self.progress))
+        self.noise_, said_of_noise = self._suiting_noise(X, y, started)
         counts = np.ones(len(y), np.int64) if noise is None else copies(noise.weights)
-        farthest = FARTHEST if self._is_contaminated else math.inf
         target = scale_target(
             np.repeat(y, counts),
             is_robust=self._is_contaminated,
-            farthest=farthest,
+            farthest=FARTHEST if self._is_contaminated else math.inf,
             is_log=self._is_log,
         )
         ys = target.transform(y)
@@ -465,7 +468,6 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         given = (Xs, ys) if noise is None else (Xs, ys, noise.weights, noise.variances)
         digest = digest_arrays(*given, *self._identity_of_inputs())
         options = run_options(self, digest, started)
-        compile_loops(lambda line: tell(line, options.progress))
         rows, inducing = self._chosen_rows(
             ys, limit, self._wanted_inducing, options.entropy, is_classes=False
         )
@@ -493,7 +495,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         if evidence is not None:  # of targets in the user's units
             evidence = (evidence[0] - _log_units(ys, noise, target), evidence[1])
         self._set_fitted(Xs, ys, noise, target, intercept, averaged.fits, evidence, induced)
-        self.notes_ = (*said, *notes, *averaged.notes, *self._said_of_copies())
+        self.notes_ = (*said_of_noise, *said, *notes, *averaged.notes, *self._said_of_copies())
         if laws is not None:
             laws = self._laws_of_all(laws, rows, every.X, every.y)
             self._set_errors(y, laws, self._row_names(len(y)))
@@ -623,6 +625,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
     def _to_parts(self) -> ModelParts:
         parts = parts_of(self, self._X, self._y)
+        parts.fields["noise"] = self.noise_
         parts.fields["target_centre"] = self.target_centre_
         parts.fields["target_scale"] = self.target_scale_
         parts.fields["intercept_variance"] = self._functions[0].intercept_variance
@@ -650,6 +653,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         return {**parts.params, **given}
 
     def _restore(self, parts: ModelParts) -> None:
+        self.noise_ = parts.fields.get("noise", self._noises[0])
+        require(self.noise_ in self._noises, "noise")
         common, X, y, noise, fits, target, intercept = restore(
             parts, is_contaminated=self._is_contaminated
         )
@@ -663,8 +668,13 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         if self._is_contaminated:
             self._restore_errors(parts)
 
+    @property
+    def _noises(self) -> tuple[str, ...]:
+        """The noise that there may be."""
+        return _NOISES if self.noise == "auto" else (self.noise,)
+
     def _check_arguments(self) -> None:
-        check_choice("noise", self.noise, ("normal", LOGNORMAL, *WITH_ERRORS))
+        check_choice("noise", self.noise, ("auto", *_NOISES, *WITH_ERRORS))
         if self._is_contaminated:
             check_choice(f"inference (with noise={self.noise!r})", self.inference, _SAMPLED)
             if self.n_inducing not in ("auto", None) or np.ndim(self.noise_std) > 0:
@@ -715,6 +725,21 @@ class GPRegressor(ProcessRegressor, GPEstimator):
             mean = float(np.average(variances, weights=weights))
             variances, self._known_std = variances / mean, math.sqrt(mean) * float(given.max())
         return X, y, NoiseOfRows(weights, variances)
+
+    def _suiting_noise(self, X: Array, y: Array, started: float) -> tuple[str, tuple[str, ...]]:
+        """Name the noise, and say why where the targets choose it: a sum where it is known."""
+        if self.noise != "auto" or not isinstance(self.noise_std, str):
+            return (self._noises[0], ())
+        end = None if self.max_seconds is None else started + self.max_seconds
+        rows, settings = rows_that_decide(len(y)), self._settings(self._bound_kernel())
+        gain = gain_of_factor(
+            fit_quietly(X[rows], self.standardize).transform(X[rows]), y[rows],
+            RegressionSettings(settings, None), part_of_time(end, _TIME_OF_NOISE),
+        )  # fmt: skip
+        if gain is None:
+            return "normal", ()
+        said = f"noise is a factor: targets left out are likelier so, by {gain:.2f} nats each"
+        return LOGNORMAL, (said + ' (noise="normal": it is added)',)
 
     def _log_noise(self, target: TargetScale) -> float | None:
         """Log variance of the noise of standardised targets, where it is given."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +34,13 @@ CONTAMINATED_LOGNORMAL = "contaminated_lognormal"
 OF_LOGARITHMS = (LOGNORMAL, CONTAMINATED_LOGNORMAL)
 WITH_ERRORS = (CONTAMINATED, CONTAMINATED_LOGNORMAL)
 NOT_POSITIVE = f"noise={LOGNORMAL!r} is for numbers above 0"
+
+
+def noise_of(estimator: Any) -> str | None:
+    """Name the noise of an estimator, fitted or not; None if it has no choice of it."""
+    return getattr(estimator, "noise_", getattr(estimator, "noise", None))
+
+
 _LARGEST_LOG = 340.0  # of a mean: its square, too, is a number
 
 

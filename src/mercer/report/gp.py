@@ -11,7 +11,7 @@ from mercer import plot
 from mercer.data.files import listing
 from mercer.posterior.draws import Table, are_drawn
 from mercer.posterior.labels import Audit
-from mercer.posterior.positive_laws import OF_LOGARITHMS
+from mercer.posterior.positive_laws import OF_LOGARITHMS, noise_of
 from mercer.report.audit import errors_words, wrong_values
 from mercer.report.section import (
     HOLDS_SUMMARIES,
@@ -194,7 +194,7 @@ _FIRST_WORDS: Final = ("The model is", "Targets are above 0, and their logarithm
 
 def describe_numbers(estimator: Any) -> tuple[str, ...]:
     """Say in plain words what the model is, and what its file holds."""
-    first = _FIRST_WORDS[estimator.noise in OF_LOGARITHMS]
+    first = _FIRST_WORDS[noise_of(estimator) in OF_LOGARITHMS]
     return (
         f"{first} a smooth unknown function of the inputs, and noise around it. "
         f"{errors_words(estimator)}{kernel_words(estimator)}How fast the "

@@ -16,7 +16,7 @@ from mercer.plot.style import bare_figure, to_svg
 from mercer.posterior.draws import Cell as Value
 from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import digits
-from mercer.posterior.positive_laws import OF_LOGARITHMS
+from mercer.posterior.positive_laws import OF_LOGARITHMS, noise_of
 
 # Numbers, durations and lists in words.
 
@@ -252,7 +252,7 @@ def noise_words(estimator: Any) -> str:
         return " ".join(f"{name}: {noise_words(estimator.output(name))}" for name in names)
     noise = estimator.noise_std_
     share = min(1.0, (noise / estimator.target_scale_) ** 2)
-    if getattr(estimator, "noise", None) in OF_LOGARITHMS:
+    if noise_of(estimator) in OF_LOGARITHMS:
         return (
             "Noise is a factor, whose logarithm has a standard deviation of "
             f"{number(noise)}: two targets in three are between {number(math.exp(-noise))} and "

@@ -114,7 +114,10 @@ _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "sphere": {"lengthscale": "median", "n_chains": 1, "n_draws": 100, "n_warmup": 50},
     "basis": {},
 }
-_SETTINGS_OF_FACTOR: Final = {**_SETTINGS["gp"], "noise": "lognormal"}
+_SETTINGS_OF_NUMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "gp": {**_SETTINGS["gp"], "noise": "normal"},
+    _FACTOR: {**_SETTINGS["gp"], "noise": "lognormal"},
+}
 _MOST_ROWS: Final = {"gp": 1000, "sphere": 1000}  # "auto": of more it takes too long
 
 
@@ -354,7 +357,8 @@ class _Stack(KernelEstimator):
         if given == _BOOSTING:
             return BOOSTING_OF[self._task.name](random_state=seed)
         if isinstance(given, str):
-            settings = _SETTINGS_OF_FACTOR if given == _FACTOR else _SETTINGS[given]
+            of_task = _SETTINGS_OF_NUMBERS if self._task is REGRESSION else {}
+            settings = {**_SETTINGS, **of_task}[given]
             given = "gp" if given == _FACTOR else given
             if given not in able:
                 raise UsageError(f"{given} does not tell so many classes apart: leave it out")

@@ -240,7 +240,7 @@ def test_a_value_that_one_model_takes_is_not_for_those_that_refuse_it(tmp_path: 
     folds = [SimpleNamespace(y_train=np.zeros(40))]
     given = training, "gp,spectral", ("noise=negative_binomial",), 0, folds, told.append
     gp, spectral = (each.make(40, 40) for each in make_contenders(*given))
-    assert (gp.noise, spectral.noise) == ("normal", "negative_binomial")
+    assert (gp.noise, spectral.noise) == ("auto", "negative_binomial")
     assert told[-1] == "gp takes no noise=negative_binomial, and is compared without"
     with pytest.raises(UsageError, match="noise must be one of"):
         make_contenders(training, "gp,spectral", ("noise=odd",), 0, folds, told.append)

@@ -51,7 +51,8 @@ def prices(path: Path, *, power: float) -> Path:
 def test_it_is_proposed_where_noise_is_a_factor(run, tmp_path: Path, power: float) -> None:
     data, out = prices(tmp_path / "prices.csv", power=power), tmp_path / "r.html"
     tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
-    code, said, err = run("fit", data, "--target", "price", *tiny, "--report", out)
+    added = ["--set", "noise=normal", "--report", out]
+    code, said, err = run("fit", data, "--target", "price", *tiny, *added)
     assert code == 0, err
     page = html.unescape(out.read_text())
     for text in (said, page):
@@ -59,6 +60,10 @@ def test_it_is_proposed_where_noise_is_a_factor(run, tmp_path: Path, power: floa
     if not power:
         return
     assert said.index("noise=lognormal") < said.index("mercer compare")
+    code, said, err = run("fit", data, "--target", "price", *tiny, "--report", out)
+    assert code == 0, err
+    assert "noise is a factor: targets left out are likelier so" in said
+    assert "Targets scatter more" not in said
     given = ["--set", "noise=lognormal", "--out", tmp_path / "m.mercer", "--report", out]
     code, said, err = run("fit", data, "--target", "price", *tiny, *given)
     assert code == 0, err
@@ -82,8 +87,12 @@ def test_a_target_that_is_not_above_0_is_refused(run, tmp_path: Path, model: str
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_a_comparison_proposes_it_too(run, tmp_path: Path, power: float) -> None:
     data = prices(tmp_path / "prices.csv", power=power)
-    tiny = ["--models", "gp,ridge", "--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
-    code, said, err = run("compare", data, "--target", "price", *tiny)
+    """Unless the best has chosen it."""
+    tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
+    code, said, err = run("compare", data, "--target", "price", "--models", "gp,ridge", *tiny)
+    assert code == 0, err
+    assert "--models gp,spectral" not in said
+    code, said, err = run("compare", data, "--target", "price", "--models", "basis", "--cv", "5")
     assert code == 0, err
     assert ("--models gp,spectral" in said) == bool(power)
     if power:

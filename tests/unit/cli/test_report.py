@@ -176,7 +176,8 @@ def test_noise_that_varies_is_proposed_where_it_does(
     data, out = tmp_path / "scatter.csv", tmp_path / "r.html"
     pd.DataFrame({"dose": x, "response": y}).to_csv(data, index=False)
     tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
-    code, said, err = run("fit", data, "--target", "response", *tiny, "--report", out)
+    added = ["--set", "noise=normal", "--report", out]
+    code, said, err = run("fit", data, "--target", "response", *tiny, *added)
     assert code == 0, err
     assert "process regression, hyperparameters at their maximum (auto)" in said
     assert "at first" not in said
