@@ -71,7 +71,7 @@ from mercer.gp.gaussian import (
     induced_draws,
     restored_induced,
 )
-from mercer.gp.hyperparameters import LARGEST_LOG, HyperparameterTarget, Maximum
+from mercer.gp.hyperparameters import LARGEST_LOG, MANY_INPUTS, HyperparameterTarget, Maximum
 from mercer.gp.laplace import compile_loops
 from mercer.kernels.names import kernel_named
 from mercer.likelihoods.label_noise import FARTHEST, shares_of
@@ -731,7 +731,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         if self.noise != "auto" or not isinstance(self.noise_std, str):
             return (self._noises[0], ())
         end = None if self.max_seconds is None else started + self.max_seconds
-        rows, settings = rows_that_decide(len(y)), self._settings(self._bound_kernel())
+        rows, is_wide = rows_that_decide(len(y)), self._is_auto and X.shape[1] > MANY_INPUTS
+        settings = self._settings("isotropic(rbf)" if is_wide else self._bound_kernel())
         gain = gain_of_factor(
             fit_quietly(X[rows], self.standardize).transform(X[rows]), y[rows],
             RegressionSettings(settings, None), part_of_time(end, _TIME_OF_NOISE),
