@@ -294,11 +294,11 @@ def indicators(codes: NDArray[Any]) -> Array:
     return np.asarray(np.equal.outer(codes, np.unique(codes)[1:]), dtype=np.float64)
 
 
-def fit_quietly(X: Array, method: object) -> Standardizer:
-    """Learn a standardisation of columns that a user has been warned of."""
+def fit_quietly(X: Array, method: object, names: tuple[str, ...] = ()) -> Standardizer:
+    """Learn a standardisation of columns that a user is warned of elsewhere."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MercerWarning)
-        return fit_in_parts([X], method, ("",) * X.shape[1])
+        return fit_in_parts([X], method, names or ("",) * X.shape[1])
 
 
 def _evidence(Z: Array, T: Array) -> float:

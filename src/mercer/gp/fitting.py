@@ -742,7 +742,7 @@ def gain_of_factor(
 
     Of standardised inputs (n, d), and targets (n,) in their units.
     """
-    if len(y) < _FEWEST_DECIDING or not (y > 0.0).all() or np.ptp(y) == 0.0:
+    if len(y) < _FEWEST_DECIDING or not (y > 0.0).all() or np.ptp(np.log(y)) == 0.0:
         return None
     try:
         (sums, errors), (factors, others) = (

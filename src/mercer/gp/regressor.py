@@ -321,7 +321,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
     noise : {"auto", "normal", "lognormal", "contaminated", "contaminated_lognormal"}, \
             default="auto"
         "auto": "lognormal" where all targets are above 0 and those left out are likelier so, by a
-        twentieth of a nat a row and two standard errors, else "normal"; ``noise_`` tells which.
+        twentieth of a nat a row and 2.5 standard errors, else "normal"; ``noise_`` tells which.
         "lognormal": targets are above 0, such as prices and durations, and noise is a factor: the
         function is their logarithm, with normal noise, whose standard deviation ``noise_std`` and
         ``noise_std_`` then are. ``predict`` gives the mean of the noise around the middle of the
@@ -734,7 +734,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         rows, is_wide = rows_that_decide(len(y)), self._is_auto and X.shape[1] > MANY_INPUTS
         settings = self._settings("isotropic(rbf)" if is_wide else self._bound_kernel())
         gain = gain_of_factor(
-            fit_quietly(X[rows], self.standardize).transform(X[rows]), y[rows],
+            fit_quietly(X, self.standardize, self.feature_labels_).transform(X[rows]), y[rows],
             RegressionSettings(settings, None), part_of_time(end, _TIME_OF_NOISE),
         )  # fmt: skip
         if gain is None:

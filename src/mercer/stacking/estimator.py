@@ -68,7 +68,7 @@ from mercer.models import ModelEntry, hint_of_model
 from mercer.posterior.diagnostics import diagnose
 from mercer.posterior.draws import Table
 from mercer.posterior.evaluation import clustered_error
-from mercer.posterior.positive_laws import MixedLaws
+from mercer.posterior.positive_laws import MixedLaws, noise_of
 from mercer.posterior.predictive import LawMixture, StudentMixture
 from mercer.posterior.schema import Array as Rule
 from mercer.posterior.schema import check_arrays
@@ -670,7 +670,7 @@ class MercerRegressor(_Stack, NumberPredictions[LawMixture | MixedLaws]):
         spreads = [
             (w, getattr(model, "noise_std_", getattr(model, "std_", None)))
             for w, model in self._mixed
-            if getattr(model, "noise", None) != "lognormal"
+            if noise_of(model) != "lognormal"
         ]
         known = [(w, std) for w, std in spreads if std is not None]
         if known:
