@@ -51,6 +51,11 @@ _QUARTERS: Final = (0, 0.25, 0.5, 0.75, 1)
 _AT_DATA: Final = {"xycoords": "data", "color": PALETTE["ink"], "fontsize": FONT_SIZE - 1}
 
 
+def _few_ticks() -> MaxNLocator:
+    """Place so few ticks that numbers of six digits do not touch."""
+    return MaxNLocator(5, steps=[1, 2, 5, 10])
+
+
 @of_model
 def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
     """Draw the error among the most certain rows against their share of all rows.
@@ -89,7 +94,7 @@ def error_coverage(curve: ErrorCoverage, *, ax: Axes | None = None) -> Axes:
         words = f"to {100 * curve.error.max():.0f} %"
         note(ax, words, (where, top), (0, 6), ha="center", va="baseline", **_AT_DATA)
     ax.xaxis.set_ticks(_QUARTERS)
-    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    ax.yaxis.set_major_locator(_few_ticks())
     name_shares(ax.xaxis)
     name_shares(ax.yaxis, 1 if top < 0.04 else 0)
     name_axes(ax, "rows that are decided, the most certain first", "error among them")
@@ -180,7 +185,7 @@ def importance(
     mark(points, "points")
     ax.set(ylim=(len(order) - 0.4, -0.6), yticks=rows)
     ax.set_yticklabels([plain(names[j]) for j in order], color=PALETTE["ink"])
-    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    ax.xaxis.set_major_locator(_few_ticks())
     ax.set_xlabel("log score lost without the input, nats a row", labelpad=8, loc="right")
     return ax
 
@@ -224,7 +229,7 @@ def reliability(
     if ends != (0.0, 1.0):
         margin = 0.03 * (ends[1] - ends[0])
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+            axis.set_major_locator(_few_ticks())
             name_shares(axis, 0 if ends[1] - ends[0] > 0.08 else 1)
         limits = ends[0] - margin, ends[1] + margin
         ax.set(xlim=limits, ylim=limits)
@@ -395,6 +400,7 @@ def predictions(
         )
         points.set_markeredgewidth(0.0)
         mark(points, f"points-{name}")
+    ax.xaxis.set_major_locator(_few_ticks())
     name_axes(ax, "predicted", "observed")
     colour = PALETTE["series-2"] if not is_inside.all() else PALETTE["muted"]
     note(
@@ -434,6 +440,7 @@ def residuals(y: ArrayLike, mean: ArrayLike, *, n_shown: int = 500, ax: Axes | N
     n_groups = min(_MOST_GROUPS, len(x) // _FEWEST)
     if n_groups > 1:
         _draw_means(ax, x, r, n_groups)
+    ax.xaxis.set_major_locator(_few_ticks())
     name_axes(ax, "predicted", "observed − predicted")
     return ax
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -220,6 +222,17 @@ def test_points_are_residuals_and_the_line_their_mean():
     assert set(points.get_ydata()) <= set(y - mean)
     np.testing.assert_allclose(means.get_ydata(), 0.5 * np.array(means.get_xdata()), atol=0.05)
     assert len(means.get_xdata()) == 12
+
+
+@pytest.mark.parametrize("draw", [residuals, predictions])
+def test_numbers_of_six_digits_do_not_touch(draw):
+    mean = np.linspace(45_000.0, 445_000.0, 50)
+    given = (mean,) if draw is residuals else (mean, mean - 1e4, mean + 1e4)
+    ax = draw(mean, *given)
+    ax.figure.canvas.draw()
+    boxes = [each.get_window_extent() for each in ax.get_xticklabels() if each.get_text()]
+    assert len(boxes) > 2
+    assert all(left.x1 + 5.0 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_few_rows_have_no_line():
