@@ -280,10 +280,11 @@ _VARYING_NOISES = {"heteroscedastic", "negative_binomial"}
 def _noise_beside(evaluation: AnyEvaluation, estimator: Any) -> tuple[str, str] | None:
     """Say which noise held-out targets suggest, unless the model has one that varies: see below."""
     members = (estimator, *getattr(estimator, "members_", {}).values())
-    if isinstance(evaluation, Evaluation) or _VARYING_NOISES & {noise_of(one) for one in members}:
+    noises = {noise_of(one) for one in members}
+    if isinstance(evaluation, Evaluation) or _VARYING_NOISES & noises:
         return None
     found = _suiting_noise(evaluation.rows)
-    return None if found is not None and found[0] in {noise_of(one) for one in members} else found
+    return None if found is None or found[0] in noises else found
 
 
 def _noise_step(

@@ -740,9 +740,9 @@ def gain_of_factor(
 ) -> float | None:
     """Return by how many nats a row a factor is the likelier noise; None where it is not.
 
-    Of standardised inputs (n, d), and targets (n,) in their units.
+    Of standardised inputs (n, d), and targets (n,) above 0 in their units.
     """
-    if len(y) < _FEWEST_DECIDING or not (y > 0.0).all() or np.ptp(np.log(y)) == 0.0:
+    if len(y) < _FEWEST_DECIDING or np.ptp(np.log(y)) == 0.0:
         return None
     try:
         (sums, errors), (factors, others) = (
@@ -750,8 +750,9 @@ def gain_of_factor(
         )
     except (DataError, NumericalError):  # too large, or too small, or no evidence
         return None
-    gain, spread = float((factors - sums).mean()), float((factors - sums).std())
-    is_sure = gain > _WORTH and gain > _STANDARD_ERRORS * spread / math.sqrt(len(y))
+    gains = factors - sums
+    gain, error = float(gains.mean()), float(gains.std()) / math.sqrt(len(y))
+    is_sure = gain > max(_WORTH, _STANDARD_ERRORS * error)
     return gain if is_sure and others.mean() <= _WORSE * errors.mean() else None
 
 

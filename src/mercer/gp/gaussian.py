@@ -171,9 +171,20 @@ class NoiseOfRows:
         return -0.5 * float(each.sum()) - 0.5 * self.n_more * math.log(noise_variance)
 
 
+class NumberRows(NamedTuple):
+    """Rows X (n, d), standardised, targets y (n,), and how rows count; None: all alike."""
+
+    X: Array
+    y: Array
+    noise: NoiseOfRows | None
+
+    def at(self, rows: NDArray[np.int64]) -> NumberRows:
+        """Some of the rows."""
+        return NumberRows(self.X[rows], self.y[rows], self.noise and self.noise.at(rows))
+
+
 # The posterior of a GP regressor's hyperparameters: exact evidence times a normal prior.
 
-LARGEST = 1e100  # standardised values are within this: their squares are finite
 # The variance of the noise is never below this times 1 + v0, v0 the variance of the function
 # averaged over the rows: targets without any noise, or all the same, then have a proper posterior.
 # The rounding of a factor of K + s2 I is about 1e-16 n v0, at 5000 rows a thousandth of it.
@@ -193,18 +204,6 @@ def whole_noise_variance(signal_variance: Array, log_noise_variance: Array) -> A
 def least_noise_variance(signal_variance: Array) -> Array:
     """The floor alone: 1e-9 (1 + v0)."""
     return np.asarray(NOISE_FLOOR * (1.0 + signal_variance))
-
-
-class NumberRows(NamedTuple):
-    """Rows X (n, d), standardised, targets y (n,), and how rows count; None: all alike."""
-
-    X: Array
-    y: Array
-    noise: NoiseOfRows | None
-
-    def at(self, rows: NDArray[np.int64]) -> NumberRows:
-        """Some of the rows."""
-        return NumberRows(self.X[rows], self.y[rows], self.noise and self.noise.at(rows))
 
 
 @dataclass(frozen=True)
@@ -645,6 +644,7 @@ def _blocks(n: int) -> list[slice]:
 MOST_PREDICTING = 4  # draws of a kernel that predict: each is conditioned on all rows
 _CONDITIONED = 1024  # rows at a time
 FARTHEST_SCALE = 3.0  # log kappa
+LARGEST = 1e100  # standardised values are within this: their squares are finite
 
 
 @dataclass(frozen=True, eq=False)

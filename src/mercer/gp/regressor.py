@@ -728,7 +728,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
 
     def _suiting_noise(self, X: Array, y: Array, started: float) -> tuple[str, tuple[str, ...]]:
         """Name the noise, and say why where the targets choose it: a sum where it is known."""
-        if self.noise != "auto" or not isinstance(self.noise_std, str):
+        is_known = self.noise != "auto" or not isinstance(self.noise_std, str)
+        if is_known or not (y > 0.0).all():
             return (self._noises[0], ())
         end = None if self.max_seconds is None else started + self.max_seconds
         rows, is_wide = rows_that_decide(len(y)), self._is_auto and X.shape[1] > MANY_INPUTS

@@ -34,14 +34,12 @@ CONTAMINATED_LOGNORMAL = "contaminated_lognormal"
 OF_LOGARITHMS = (LOGNORMAL, CONTAMINATED_LOGNORMAL)
 WITH_ERRORS = (CONTAMINATED, CONTAMINATED_LOGNORMAL)
 NOT_POSITIVE = f"noise={LOGNORMAL!r} is for numbers above 0"
+_LARGEST_LOG = 340.0  # of a mean: its square, too, is a number
 
 
 def noise_of(estimator: Any) -> str | None:
     """Name the noise of an estimator, fitted or not; None if it has no choice of it."""
     return getattr(estimator, "noise_", getattr(estimator, "noise", None))
-
-
-_LARGEST_LOG = 340.0  # of a mean: its square, too, is a number
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,8 +86,8 @@ def test_a_target_that_is_not_above_0_is_refused(run, tmp_path: Path, model: str
 
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_a_comparison_proposes_it_too(run, tmp_path: Path, power: float) -> None:
-    data = prices(tmp_path / "prices.csv", power=power)
     """Unless the best has chosen it."""
+    data = prices(tmp_path / "prices.csv", power=power)
     tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5"]
     code, said, err = run("compare", data, "--target", "price", "--models", "gp,ridge", *tiny)
     assert code == 0, err
