@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 import mercer
 from mercer.errors import DataError, MercerWarning, UsageError
+from mercer.estimation.standardize import rows_that_decide
 from mercer.posterior.positive_laws import LogNormalMixture, MixedLaws
 from mercer.posterior.predictive import StudentMixture
 
@@ -168,25 +169,31 @@ def test_several_targets_have_normal_noise() -> None:
 # Noise that the targets choose.
 
 AUTO = mercer.GPRegressor(kernel="rbf", random_state=0, progress=False)
+LEARNED = mercer.BaNKRegressor(
+    n_frequencies=16, n_draws=10, n_warmup=10, n_chains=1, random_state=0, progress=False
+)
 STEADY = np.exp(3.0 + LOGS)
 
 
-def test_a_factor_is_chosen_where_what_is_left_out_is_likelier_so(tmp_path: Path) -> None:
-    model, factor = (clone(AUTO).set_params(noise=noise) for noise in ("auto", "lognormal"))
+@pytest.mark.parametrize("unfitted", [AUTO, LEARNED])
+def test_a_factor_is_chosen_where_what_is_left_out_is_likelier_so(
+    tmp_path: Path, unfitted: Any
+) -> None:
+    model, factor = (clone(unfitted).set_params(noise=noise) for noise in ("auto", "lognormal"))
     model.fit(X, STEADY)
     assert (model.noise, model.noise_) == ("auto", "lognormal")
     assert model.notes_[0].startswith("noise is a factor: targets left out are likelier so, by ")
     factor.fit(X, STEADY)
     assert factor.noise_ == "lognormal"
     np.testing.assert_array_equal(model.predict(NEW), factor.predict(NEW))
-    assert model.log_evidence_ == factor.log_evidence_
+    np.testing.assert_array_equal(model.sample_y(NEW, 3, 0), factor.sample_y(NEW, 3, 0))
     model.save(tmp_path / "m.mercer")
     again = mercer.load(tmp_path / "m.mercer")
     assert (again.noise, again.noise_) == ("auto", "lognormal")
     np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
     page = html.unescape(model.report(tmp_path / "r.html", NEW, STEADY[:20]).read_text())
     assert "Targets are above 0, and their logarithm is" in page
-    again = clone(AUTO).fit(X, 1e-9 * STEADY)
+    again = clone(unfitted).fit(X, 1e-9 * STEADY)
     assert again.noise_ == "lognormal"  # whatever the unit
 
 
@@ -202,12 +209,37 @@ def test_a_factor_is_chosen_where_what_is_left_out_is_likelier_so(tmp_path: Path
         (X, np.square(X[:, 0]) + 0.1, {}),  # no noise
     ],
 )
-def test_else_noise_is_added(rows: np.ndarray, y: np.ndarray, given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("unfitted", [clone(AUTO).set_params(inference="map"), LEARNED])
+def test_else_noise_is_added(
+    rows: np.ndarray, y: np.ndarray, given: dict[str, Any], unfitted: Any
+) -> None:
+    if not given.keys() <= unfitted.get_params().keys():
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MercerWarning)
-        model = clone(AUTO).set_params(inference="map", **given).fit(rows, y)
+        model = clone(unfitted).set_params(**given).fit(rows, y)
     assert model.noise_ == "normal"
     assert not any("factor" in note for note in model.notes_)
+
+
+def test_one_target_that_is_not_above_0_decides_though_it_is_not_among_those_looked_at() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-2.0, 2.0, (2100, 1))
+    y = np.exp(np.sin(rows[:, 0]) + 0.3 * rng.standard_normal(2100))
+    own = {"kernel_rows": 60, "n_frequencies": 4, "n_draws": 2, "n_warmup": 0}
+    model = clone(LEARNED).set_params(**own)
+    assert model.fit(rows, y).noise_ == "lognormal"
+    unseen = np.setdiff1d(np.arange(len(y)), rows_that_decide(len(y), 2000))
+    y[unseen[0]] = -1.0
+    assert model.fit(rows, y).noise_ == "normal"
+
+
+def test_several_targets_and_gaps_leave_the_choice_of_noise_to_what_is_known() -> None:
+    both = clone(LEARNED).fit(X, np.column_stack([STEADY, STEADY]))
+    assert both.noise_ == "normal"
+    gaps = X.copy()
+    gaps[::7, 1] = np.nan
+    assert clone(LEARNED).set_params(missing="posterior").fit(gaps, STEADY).noise_ == "lognormal"
 
 
 # Mixtures with laws of any numbers, and the stack.

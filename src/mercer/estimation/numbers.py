@@ -18,6 +18,7 @@ from mercer.estimation.run import check_count
 from mercer.posterior.positive_laws import (
     NOT_POSITIVE,
     OF_LOGARITHMS,
+    SUITING,
     WITH_ERRORS,
     LogNormalMixture,
     exp_within,
@@ -142,6 +143,11 @@ class JudgedNumbers:
     noise: str
     target_centre_: float  # where noise is a factor, of its logarithm, as the scale
     target_scale_: float
+
+    @property
+    def _noises(self) -> tuple[str, ...]:
+        """The noise that there may be."""
+        return SUITING if self.noise == "auto" else (self.noise,)
 
     @property
     def _is_log(self) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from mercer.errors import DataError, NumericalError
-from mercer.estimation.standardize import scale_target
+from mercer.errors import NumericalError
+from mercer.estimation.standardize import LeftOut
 from mercer.gp.exact import CalibratedValues, calibrated
 from mercer.gp.gaussian import NoiseOfRows, RegressionPosterior
 from mercer.gp.hyperparameters import (
@@ -725,54 +725,19 @@ def fit_regression(
     return fit_posterior(recorder, settings.common, options, labels, maximum=maximum)
 
 
-# Whether noise is a sum or a factor, where that is not said.
-#
-# The same kernel at its maximum, of targets as they are and of their logarithm, and the law of each
-# row given the others, in units of the target. A factor where that gives them more log density, by
-# a twentieth of a nat a row and two and a half standard errors, and hardly expects them worse.
+# Of targets left out, for `gain_of_factor`: the kernel at its maximum given all rows.
 
-_FEWEST_DECIDING, _WORTH, _STANDARD_ERRORS, _WORSE = 20, 0.05, 2.5, 1.1
 _NEARLY, _CLIMBS = 1e-4, 2  # of log densities, relative; from the highest starts
 
 
-def gain_of_factor(
-    X: Array, y: Array, settings: RegressionSettings, deadline: float | None
-) -> float | None:
-    """Return by how many nats a row a factor is the likelier noise; None where it is not.
-
-    Of standardised inputs (n, d), and targets (n,) above 0 in their units.
-    """
-    if len(y) < _FEWEST_DECIDING or np.ptp(np.log(y)) == 0.0:
-        return None
-    try:
-        (sums, errors), (factors, others) = (
-            _left_out(X, y, settings, deadline, is_log=is_log) for is_log in (False, True)
-        )
-    except (DataError, NumericalError):  # too large, or too small, or no evidence
-        return None
-    gains = factors - sums
-    gain, error = float(gains.mean()), float(gains.std()) / math.sqrt(len(y))
-    is_sure = gain > max(_WORTH, _STANDARD_ERRORS * error)
-    return gain if is_sure and others.mean() <= _WORSE * errors.mean() else None
-
-
-def _left_out(
-    X: Array, y: Array, settings: RegressionSettings, deadline: float | None, *, is_log: bool
-) -> tuple[Array, Array]:
-    """Log density of each target given the others, nats, and its distance from what they expect."""
-    target = scale_target(y, is_log=is_log)
-    ys, n = target.transform(y), len(y)
-    model = settings.posterior(X, ys)
+def left_out(y: Array, X: Array, settings: RegressionSettings, deadline: float | None) -> LeftOut:
+    """Say of each standardised target (n,) what the others, and inputs (n, d), say of it."""
+    model = settings.posterior(X, y)
     with one_blas_thread():
         maximum = find_maximum(model, deadline=deadline, tolerance=_NEARLY, most=_CLIMBS)
-        model = replace(model, inverse=np.empty((n, n)))
+        model = replace(model, inverse=np.empty((len(y), len(y))))
         point = model.evaluate(maximum.point.position)
     precision = np.asarray(model.inverse).diagonal()
-    means = ys - point.extra["dual_coef"] / precision
-    logs = norm.logpdf(ys, means, 1.0 / np.sqrt(precision)) - math.log(target.scale)
-    means = means * target.scale + target.centre
-    if not is_log:
-        return logs, np.abs(means - y)
-    with np.errstate(over="ignore"):
-        expected = np.exp(means + 0.5 * model.noise_variance(point.position) * target.scale**2)
-    return logs - np.log(y), np.abs(expected - y)
+    means = y - point.extra["dual_coef"] / precision
+    logs = norm.logpdf(y, means, 1.0 / np.sqrt(precision))
+    return logs, means, model.noise_variance(point.position)

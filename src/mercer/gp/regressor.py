@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,9 @@ from mercer.estimation.standardize import (
     TargetScale,
     fit_quietly,
     fit_scales,
+    gain_of_factor,
     rows_that_decide,
+    say_factor,
     scale_target,
 )
 from mercer.gp.averaging import (
@@ -57,7 +60,7 @@ from mercer.gp.fitting import (
     FittedGP,
     RegressionSettings,
     fit_regression,
-    gain_of_factor,
+    left_out,
     monitored_rows,
     moved,
 )
@@ -80,6 +83,7 @@ from mercer.posterior.labels import TargetLaws
 from mercer.posterior.positive_laws import (
     LOGNORMAL,
     NOT_POSITIVE,
+    SUITING,
     WITH_ERRORS,
     LogNormalMixture,
 )
@@ -94,7 +98,6 @@ __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
 
-_NOISES = ("normal", LOGNORMAL)  # of which "auto" chooses
 _TIME_OF_NOISE = 0.1  # of the time that there is
 _SAMPLED = ("importance", "hmc", "nuts", "metropolis")
 FEW_ROWS = 100  # up to which the draws that predict are chosen by how sure they are, too
@@ -668,13 +671,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         if self._is_contaminated:
             self._restore_errors(parts)
 
-    @property
-    def _noises(self) -> tuple[str, ...]:
-        """The noise that there may be."""
-        return _NOISES if self.noise == "auto" else (self.noise,)
-
     def _check_arguments(self) -> None:
-        check_choice("noise", self.noise, ("auto", *_NOISES, *WITH_ERRORS))
+        check_choice("noise", self.noise, ("auto", *SUITING, *WITH_ERRORS))
         if self._is_contaminated:
             check_choice(f"inference (with noise={self.noise!r})", self.inference, _SAMPLED)
             if self.n_inducing not in ("auto", None) or np.ndim(self.noise_std) > 0:
@@ -730,18 +728,14 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         """Name the noise, and say why where the targets choose it: a sum where it is known."""
         is_known = self.noise != "auto" or not isinstance(self.noise_std, str)
         if is_known or not (y > 0.0).all():
-            return (self._noises[0], ())
+            return self._noises[0], ()
         end = None if self.max_seconds is None else started + self.max_seconds
         rows, is_wide = rows_that_decide(len(y)), self._is_auto and X.shape[1] > MANY_INPUTS
         settings = self._settings("isotropic(rbf)" if is_wide else self._bound_kernel())
-        gain = gain_of_factor(
-            fit_quietly(X, self.standardize, self.feature_labels_).transform(X[rows]), y[rows],
-            RegressionSettings(settings, None), part_of_time(end, _TIME_OF_NOISE),
-        )  # fmt: skip
-        if gain is None:
-            return "normal", ()
-        said = f"noise is a factor: targets left out are likelier so, by {gain:.2f} nats each"
-        return LOGNORMAL, (said + ' (noise="normal": it is added)',)
+        Z = fit_quietly(X, self.standardize, self.feature_labels_).transform(X[rows])
+        own, end = RegressionSettings(settings, None), part_of_time(end, _TIME_OF_NOISE)
+        gain = gain_of_factor(y[rows], partial(left_out, X=Z, settings=own, deadline=end))
+        return ("normal", ()) if gain is None else (LOGNORMAL, (say_factor(gain),))
 
     def _log_noise(self, target: TargetScale) -> float | None:
         """Log variance of the noise of standardised targets, where it is given."""

@@ -32,6 +32,7 @@ LOGNORMAL, CONTAMINATED = "lognormal", "contaminated"  # names of noise, and of 
 CONTAMINATED_LOGNORMAL = "contaminated_lognormal"
 #: Of which the function is that of the logarithm, and of which some targets are wrong.
 OF_LOGARITHMS = (LOGNORMAL, CONTAMINATED_LOGNORMAL)
+SUITING = ("normal", LOGNORMAL)  # of which "auto" chooses
 WITH_ERRORS = (CONTAMINATED, CONTAMINATED_LOGNORMAL)
 NOT_POSITIVE = f"noise={LOGNORMAL!r} is for numbers above 0"
 _LARGEST_LOG = 340.0  # of a mean: its square, too, is a number

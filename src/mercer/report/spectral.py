@@ -137,7 +137,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
     draws = estimator.posterior_
     shape = "a straight part plus a curve" if estimator.linear_part else "a curve"
     return (
-        f"{_FIRST_WORDS.get(estimator.noise, _AROUND).format(shape)} {_output_words(estimator)}"
+        f"{_FIRST_WORDS.get(estimator.noise_, _AROUND).format(shape)} {_output_words(estimator)}"
         "How alike "
         "the curve is at two rows depends on how far apart they are in their inputs, and the "
         "kernel says how. It is not chosen but learned, as a mixture of waves of any frequency. "
@@ -145,7 +145,7 @@ def describe(estimator: Any) -> tuple[str, ...]:
         "plausible given the data, and every prediction is an average over "
         f"{used_words(estimator)}.",
         _count_words(estimator)
-        if estimator.noise == COUNTS
+        if estimator.noise_ == COUNTS
         else f"{errors_words(estimator)}{noise_words(estimator)}{_tail_words(estimator)}",
         _held_words(estimator),
     )
@@ -185,14 +185,14 @@ def _count_words(estimator: Any) -> str:
 
 
 def _tail_words(estimator: Any) -> str:
-    if estimator.noise == "heteroscedastic":
+    if estimator.noise_ == "heteroscedastic":
         low, high = np.exp(np.quantile(estimator.posterior_.flat("noise_spread"), (0.05, 0.95)) / 2)
         return (
             " That is its geometric mean over the rows: it depends on the inputs, and is larger or "
             f"smaller by a factor of about {number(low, 2)} to {number(high, 2)} (90 % of the "
             "draws; 1 if the noise is alike everywhere). Intervals are wide where it is large."
         )
-    if estimator.noise != "student_t":
+    if estimator.noise_ != "student_t":
         return ""
     low, high = np.quantile(estimator.posterior_.flat("noise_df"), (0.05, 0.95))
     return (
@@ -203,7 +203,7 @@ def _tail_words(estimator: Any) -> str:
 
 def _held_words(estimator: Any) -> str:
     held = "no training row"
-    if estimator.noise in WITH_ERRORS:
+    if estimator.noise_ in WITH_ERRORS:
         held = "the targets of the training rows, and nothing else of them"
     return f"A saved model file contains {held}. {HOLDS_SUMMARIES}"
 

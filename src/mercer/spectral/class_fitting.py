@@ -688,4 +688,4 @@ def fit_count_result(model: Any, X: Any, y: Any, started: float) -> Result:
         complete_draws=None,
         draws_missing=model.missing == "posterior",
     )
-    return Result(**shared, target_centre=target.centre, target_scale=target.scale)
+    return Result(**shared, noise=COUNTS, target_centre=target.centre, target_scale=target.scale)

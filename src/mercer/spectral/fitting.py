@@ -14,9 +14,16 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from mercer.errors import UsageError
+from mercer.errors import DataError, UsageError
 from mercer.estimation.run import run_options
-from mercer.estimation.standardize import Standardizer, scale_target
+from mercer.estimation.standardize import (
+    Standardizer,
+    fit_quietly,
+    gain_of_factor,
+    rows_that_decide,
+    say_factor,
+    scale_target,
+)
 from mercer.features.device import within_memory
 from mercer.features.products import fill_features
 from mercer.likelihoods import polya_gamma as polya_gamma_loops
@@ -26,7 +33,7 @@ from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
-from mercer.posterior.positive_laws import NOT_POSITIVE, OF_LOGARITHMS, WITH_ERRORS
+from mercer.posterior.positive_laws import LOGNORMAL, NOT_POSITIVE, OF_LOGARITHMS, WITH_ERRORS
 from mercer.random import stream
 from mercer.sampling.driver import (
     Labels,
@@ -97,8 +104,8 @@ _MONITORED = ("log_evidence", "noise_std", "n_components", "kernel", "function")
 _PARTS, _SHARE_OF_FEW = (8, 4, 2), 0.7
 _FEWEST_ROWS, _MOST_ROWS_IN_MEMORY = 1500, 200_000
 _SHORTEST_WARMUP = 20
-# Shares of the time left that the choice of warps and the search for the start may take.
-TIME_OF_WARPS, TIME_OF_START = 0.25, 0.25
+# Shares of the time left that choices of warps and noise, and the search for the start, may take.
+TIME_OF_WARPS, TIME_OF_START, _TIME_OF_NOISE = 0.25, 0.25, 0.1
 CUT_START = (
     "search for where chains start cut short by max_seconds: they start at the best point so far"
 )
@@ -463,13 +470,14 @@ class Result(SpectralResult[FunctionDraws]):
     of their rows. Of several outputs both are (q,).
     """
 
+    noise: str
     target_centre: Any
     target_scale: Any
     judged: tuple[Array, TargetLaws, Positions] | None = None
 
     def _own_attributes(self) -> dict[str, Any]:
         found = {"target_centre_": self.target_centre, "target_scale_": self.target_scale}
-        found["n_outputs_"] = np.size(self.target_scale)
+        found |= {"n_outputs_": np.size(self.target_scale), "noise_": self.noise}
         if self.functions.is_of_counts:
             return {**found, "dispersion_": float(self.draws.flat("dispersion").mean())}
         return {**found, "noise_std_": self.functions.mean_noise_std * self.target_scale}
@@ -513,11 +521,35 @@ def right_targets(
     return y
 
 
+def _choose_noise(
+    model: Any, table: Table, settings: SpectralSettings, options: RunOptions
+) -> tuple[str, tuple[str, ...]]:
+    """Name the noise, and say why where the targets choose it: those of some rows, if all may."""
+    first, *others = model._noises
+    if not others:
+        return first, ()
+    X, y = table.take(rows_that_decide(table.n_rows, ROWS_OF_START))
+    if y.ndim > 1:
+        return first, ()
+    if model.missing == "posterior":
+        X, _ = fill_at_random(stream(0, "missing"), X)
+    Z = fit_quietly(X, model.standardize, model._labels()).transform(X)
+    deadline = options.deadline_before_chains(_TIME_OF_NOISE)
+    gain = gain_of_factor(y, functools.partial(settings.left_out, X=Z, deadline=deadline))
+    with suppress(DataError):
+        if gain is not None:
+            right_targets(table, lambda y: y > 0.0, NOT_POSITIVE)
+            return LOGNORMAL, (say_factor(gain),)
+    return first, ()
+
+
 def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
     """Fit an estimator whose arguments have been checked; sets what scikit-learn's checks set."""
     table = check_table(model, X, y)
     settings = model._settings(table.n_rows)
     options = run_options(model, table.digest(), started)
+    law, said = _choose_noise(model, table, settings, options)
+    settings = replace(settings, noise=law)
     is_normal = settings.noise_law is None
     if settings.noise in OF_LOGARITHMS:
         right_targets(table, lambda y: y > 0.0, NOT_POSITIVE)
@@ -540,6 +572,7 @@ def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
         draws_missing=model.missing == "posterior",
     )
     judged, draws = None, shared["draws"]
+    shared["notes"] = (*said, *shared["notes"])
     if settings.noise == "student_t" and (draws.flat("noise_df") <= _LEAST_DEGREES).mean() > 0.5:
         shared["notes"] = (*shared["notes"], _HEAVY.format(_LEAST_DEGREES))
     noise = shared["functions"].mean_noise_std
@@ -549,7 +582,8 @@ def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
         rows = table.rows(shared["standardizer"], target, settings.linear_part)
         where, laws = _judged(rows, model.kernel_rows, shared, options)
         judged = table.targets(where), laws, where
-    return Result(**shared, target_centre=target.centre, target_scale=target.scale, judged=judged)
+    centre, scale = target.centre, target.scale
+    return Result(**shared, noise=law, target_centre=centre, target_scale=scale, judged=judged)
 
 
 # Draws times rows to judge: more rows are judged by fewer draws, late ones by the fewest.

@@ -37,8 +37,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 from scipy.special import logsumexp, poch
+from scipy.stats import t as student_t
 
 from mercer.errors import NumericalError
+from mercer.estimation.standardize import LeftOut
 from mercer.features.device import Device
 from mercer.features.products import fill_design
 from mercer.likelihoods.label_noise import (
@@ -724,6 +726,22 @@ def fitted_values(
     return np.asarray((law.mean @ F).T)
 
 
+def left_out(
+    rng: np.random.Generator, X: Array, y: Array, model: RegressionModel, found: Scales
+) -> LeftOut:
+    """Say of each target y (n,) what the others say of it, by features drawn at the scales found.
+
+    Without row i the shape is a_n - 1/2 and the rate b_n - (1 - h_i) e_i^2 / 2, with h_i its
+    leverage and e_i its error by the others: its target is Student's t around these.
+    """
+    _, F, law = _first_law(rng, X, y, model, found)
+    left = _without_leverage(law, F)
+    errors, shape = (y - law.mean @ F) / left, model.posterior_shape - 0.5
+    rates = np.maximum(law.rate - 0.5 * left * np.square(errors), model.noise_rate)
+    logs = student_t.logpdf(errors, 2.0 * shape, scale=np.sqrt(rates / (shape * left)))
+    return logs, y - errors, law.rate / model.posterior_shape
+
+
 def _first_law(
     rng: np.random.Generator, X: Array, y: Array, model: RegressionModel, found: Scales
 ) -> tuple[Array, Array, Coefficients]:
@@ -732,6 +750,12 @@ def _first_law(
     bordered = np.vstack([F, y.T])
     prior = model.prior_precisions(2 * len(W), found.ridge, 1.0)
     return W, F, coefficients(model, bordered @ bordered.T, prior)
+
+
+def _without_leverage(law: Coefficients, F: Array) -> Array:
+    """Return 1 - h, the part of the error of a row left out that is seen with it: (n,)."""
+    whitened, _ = lapack.dtrtrs(law.factor, F, lower=1)
+    return np.asarray(np.maximum(1.0 - np.square(whitened).sum(axis=0), _LEAST_LEFT))
 
 
 @dataclass(frozen=True, eq=False)
@@ -759,9 +783,8 @@ class FirstFunction:
         X, y = rows
         model = replace(model, n_rows=int(right.sum()))
         W, F, law = _first_law(rng, X[right], y[right], model, found)
-        whitened, _ = lapack.dtrtrs(law.factor, F, lower=1)
         errors = y - law.mean @ design(W, X, model.n_linear > 0)
-        errors[right] /= np.maximum(1.0 - np.square(whitened).sum(axis=0), _LEAST_LEFT)
+        errors[right] /= _without_leverage(law, F)
         middle = float(np.median(np.abs(errors[counts])))
         std = max(middle / _MEDIAN_OF_NORMAL, _LEAST_NOISE)
         return cls(W, law.mean, std), errors

@@ -178,7 +178,9 @@ def restore(parts: ModelParts, model: Any) -> Result:
     """Put the parts together again, and give ``model`` what scikit-learn's checks had set."""
     common, values = restore_common(parts), parts.fields
     _FIELDS.check(values, "fields", {})
-    settings = model._settings(values["n_training_rows"])
+    noise = values.get("noise", model._noises[0])
+    require(noise in model._noises, "noise")
+    settings = replace(model._settings(values["n_training_rows"]), noise=noise)
     sizes: Sizes = {"d": len(common.feature_labels)}
     _check_spectra(parts, sizes, settings, model)
     own, few = _NUMBERS | ({} if settings.noise == COUNTS else _NOISE_STD), _FEW_NUMBERS
@@ -204,7 +206,7 @@ def restore(parts: ModelParts, model: Any) -> Result:
     functions = _functions(parts, function_draws(common.draws), few, sizes)
     centre, scale = values["target_centre"], values["target_scale"]
     shared = _shared(parts, common, settings, functions)
-    return Result(**shared, target_centre=centre, target_scale=scale)
+    return Result(**shared, noise=noise, target_centre=centre, target_scale=scale)
 
 
 def restore_classes(parts: ModelParts, model: Any) -> ClassResult:

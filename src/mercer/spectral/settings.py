@@ -18,6 +18,7 @@ from mercer.estimation.run import check_choice, check_count, check_positive
 from mercer.estimation.standardize import (
     METHODS,
     ONE_SCALE,
+    LeftOut,
     Standardizer,
     fit_quietly,
     fit_standardizer,
@@ -41,6 +42,7 @@ from mercer.spectral.model import (
     coefficients,
     design,
     fitted_values,
+    left_out,
     ridge_density,
 )
 from mercer.spectral.rows import some_positions
@@ -102,7 +104,7 @@ def default_scale(n_inputs: int) -> Array:
 # alone.
 
 BOUNDS = (1.0 / 4.0, 16.0)
-_MOST_STEPS = 15
+_MOST_STEPS, _STEPS_OF_NOISE = 15, 40  # for a start; to tell a sum from a factor
 PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
 
 
@@ -165,6 +167,7 @@ def find_scales(
     linear_precision: float,
     penalty: float = PENALTY,
     deadline: float | None = None,
+    most_steps: int = _MOST_STEPS,
 ) -> Scales:
     """Take a few steps up the evidence of rows X (n, d), y (n,) from the first scales.
 
@@ -192,9 +195,9 @@ def find_scales(
         method="L-BFGS-B",
         bounds=bounds,
         callback=stop_when_late(deadline),
-        options={"maxiter": _MOST_STEPS},
+        options={"maxiter": most_steps},
     )
-    is_cut = is_late(deadline) and not found.success and found.nit < _MOST_STEPS
+    is_cut = is_late(deadline) and not found.success and found.nit < most_steps
     scales, ridge = first.scales * np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
     pull = found.x[:-1]
     return Scales(scales, ridge, penalty * float(pull @ pull) - float(found.fun), is_cut)
@@ -254,6 +257,7 @@ class SpectralSettings:
         penalty: float = PENALTY,
         deadline: float | None = None,
         limit: float = TAME,
+        most_steps: int = _MOST_STEPS,
     ) -> Scales:
         """Search for the start on standardised rows X (n, d), y (n,): see `find_scales`.
 
@@ -264,7 +268,16 @@ class SpectralSettings:
         first = self.first_scales(d)
         model = self.model(n, d, math.prod(y.shape[1:]))
         precision = self.start(first).linear_precision
-        return find_scales(rng, X, y, model, first, precision, penalty, deadline)
+        return find_scales(rng, X, y, model, first, precision, penalty, deadline, most_steps)
+
+    def left_out(self, y: Array, X: Array, deadline: float | None = None) -> LeftOut:
+        """Say of standardised targets (n,) what others say, given X (n, d): `gain_of_factor`.
+
+        The same whatever the seed is.
+        """
+        most = _STEPS_OF_NOISE
+        found = self.climb(stream(0, "scales"), X, y, deadline=deadline, most_steps=most)
+        return left_out(stream(0, "scales"), X, y, self.model(*X.shape), found)
 
     def look_right(
         self, entropy: int, X: Array, y: Array, deadline: float | None = None

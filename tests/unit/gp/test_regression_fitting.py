@@ -5,7 +5,9 @@ import time
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from mercer.gp import fitting
 from mercer.gp.fitting import (
     GPSettings,
     RegressionSettings,
@@ -59,6 +61,29 @@ def test_the_papers_chain_takes_its_steps() -> None:
     fitted = fit_regression(X, y, settings, _OPTIONS, ("x0", "x1"))
     assert fitted.draws.variables["latent"].shape == (2, 12, 9)
     assert (fitted.draws.stats["n_leapfrog"] == 3).all()
+
+
+def test_a_target_left_out_has_the_law_that_the_others_give_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the joint law of all but one, solved anew for each."""
+    X, y = standardised(20, 2)
+    settings = RegressionSettings(CHAIN, None)
+    found, search = [], fitting.find_maximum
+    monkeypatch.setattr(
+        fitting, "find_maximum", lambda *a, **k: found.append(search(*a, **k)) or found[0]
+    )
+    logs, means, noise = fitting.left_out(y, X, settings, None)
+    theta = found[0].point.position
+    C = settings.common.make_kernel().gram(theta[:-1], X) + settings.intercept_variance
+    C += noise * np.eye(20)
+    assert noise == pytest.approx(np.exp(theta[-1]), rel=1e-5)  # and a nugget
+    for i in range(20):
+        others = np.arange(20) != i
+        weights = np.linalg.solve(C[np.ix_(others, others)], C[others, i])
+        mean, variance = weights @ y[others], C[i, i] - weights @ C[others, i]
+        assert means[i] == pytest.approx(mean, abs=1e-9)
+        assert logs[i] == pytest.approx(norm.logpdf(y[i], mean, np.sqrt(variance)), rel=1e-9)
 
 
 def fast_waves() -> tuple[np.ndarray, np.ndarray]:

@@ -7,15 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.linalg import cho_solve
+from scipy.stats import t
 
 from mercer.errors import NumericalError
-from mercer.spectral import settings as start
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.mixture import Start
 from mercer.spectral.model import (
+    N_FREQUENCIES,
     GammaPrior,
     RegressionModel,
     Scales,
+    coefficients,
+    design,
+    left_out,
 )
 from mercer.spectral.settings import BOUNDS, EvidenceOfScales, find_scales, find_waves
 from support.spectral_cases import marginal_law, plain_design, problem
@@ -78,8 +83,8 @@ def test_value_is_the_evidence(has_linear_part: bool) -> None:
     assert function.value_and_gradient(theta)[0] == pytest.approx(expected, rel=1e-10)
 
 
-def find(X: np.ndarray, y: np.ndarray, first: Scales = FIRST) -> Scales:
-    return find_scales(np.random.default_rng(0), X, y, model(len(y), 4), first, 1.0)
+def find(X: np.ndarray, y: np.ndarray, first: Scales = FIRST, **how: int) -> Scales:
+    return find_scales(np.random.default_rng(0), X, y, model(len(y), 4), first, 1.0, **how)
 
 
 def test_inputs_that_matter_get_larger_scales() -> None:
@@ -99,11 +104,10 @@ def test_the_bound_is_kept() -> None:
         assert (ratio >= BOUNDS[0] * (1.0 - 1e-12)).all()
 
 
-def test_the_evidence_rises_and_is_that_of_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_evidence_rises_and_is_that_of_the_result() -> None:
     X, y = problem(150, 3)
     found = find(X, y)
-    monkeypatch.setattr(start, "_MOST_STEPS", 0)
-    assert found.log_evidence > find(X, y).log_evidence
+    assert found.log_evidence > find(X, y, most_steps=0).log_evidence
     W0 = np.random.default_rng(0).standard_normal((128, 3)) * FIRST.scales
     function = EvidenceOfScales(X, y, W0, model(150, 4), 1.0)
     theta = np.append(np.log(found.scales / FIRST.scales), np.log(found.ridge))
@@ -176,6 +180,25 @@ def test_waves_are_found_one_after_the_other() -> None:
 
 
 @pytest.mark.one_in(2)
+def test_a_target_left_out_has_the_law_that_the_others_give_it() -> None:
+    """The regression of all but one, solved anew for each."""
+    (X, y), found = problem(15, 3), Scales(np.array([0.7, 0.5, 0.3]), 0.3)
+    logs, means, noise = left_out(np.random.default_rng(1), X, y, model(15, 4), found)
+    W = np.random.default_rng(1).standard_normal((N_FREQUENCIES, 3)) * found.scales
+    F = np.vstack([design(W, X, True), y])
+    fewer, whole = replace(model(15, 4), n_rows=14), model(15, 4)
+    precisions = whole.prior_precisions(len(F) - 5, 0.3, 1.0)
+    assert noise == coefficients(whole, F @ F.T, precisions).rate / whole.posterior_shape
+    for i in range(15):
+        others, x = np.delete(F, i, axis=1), F[:-1, i]
+        law = coefficients(fewer, others @ others.T, precisions)
+        spread = 1.0 + x @ cho_solve((law.factor, True), x)
+        scale = np.sqrt(law.rate / fewer.posterior_shape * spread)
+        assert means[i] == pytest.approx(law.mean @ x, abs=1e-9)
+        expected = t(2.0 * fewer.posterior_shape, law.mean @ x, scale).logpdf(y[i])
+        assert logs[i] == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("period", [3.7, 6.0, 12.0])
 def test_few_rows_of_a_wave_are_learned(period: float) -> None:
     """Slow features alone ask for a ridge that shrinks the wave, and chains lost it."""
