@@ -333,8 +333,8 @@ def _say_first(plan: Plan, session: Session) -> None:
     """Say what a quick setting scores, before the fit of the model that is scored itself."""
     sooner = _contender(plan).sooner
     if sooner:
-        quick = Contender(plan.label, False, sooner[0].make, sooner[0].words)
-        folds = plan.split.folds
+        first, folds = sooner[0], plan.split.folds
+        quick = Contender(plan.label, False, first.make, first.words, most_rows=first.most_rows)
         n_jobs = min(plan.n_jobs, len(folds))
         with session.at_work("a quick fit first"):
             (result,) = cross_validate([quick], folds, n_jobs=n_jobs, task=plan.table.task)

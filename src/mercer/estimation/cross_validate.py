@@ -85,11 +85,12 @@ class Contender:
     make: Callable[[int, int], Any]
     words: str = ""  # what this setting is called
     sooner: tuple[Setting, ...] = ()  # quicker ones, the quickest first: scored in any case
+    most_rows: int | None = None  # as that of `Setting`
 
     @property
     def settings(self) -> tuple[Setting, ...]:
         """All settings, the quickest first."""
-        return (*self.sooner, Setting(self.words, self.make))
+        return (*self.sooner, Setting(self.words, self.make, self.most_rows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer import models
+from mercer import SequentialKernelRegressor, models
 
 from .test_gp_regression import write_curve
 
@@ -45,6 +45,23 @@ def test_the_way_from_a_file_to_a_report(run, curve: Path, tmp_path: Path) -> No
     assert code == 0
     assert "draws     12 weighted draws" in said
     assert "holds training rows: yes" in said
+
+
+def test_the_quick_fit_looks_at_as_many_rows_as_it_says(run, tmp_path: Path, monkeypatch) -> None:
+    seen, fit = [], SequentialKernelRegressor.fit
+    monkeypatch.setattr(
+        SequentialKernelRegressor,
+        "fit",
+        lambda self, X, y: (seen.append(len(X)), fit(self, X, y))[1],
+    )
+    x = np.linspace(0.0, 1.0, 1000)
+    rows = "\n".join(f"{a},{np.sin(9.0 * a) + 0.1 * np.cos(1e4 * a)}" for a in x)
+    (tmp_path / "curve.csv").write_text(f"x,y\n{rows}\n")
+    words = ["--target", "y", "--model", "basis", "--test-size", "0.1", "--no-refit", *LITTLE]
+    code, said, err = run("fit", tmp_path / "curve.csv", *words)
+    assert code == 0, err
+    assert "at a quick setting (12 particles, 500 rows)" in said
+    assert seen == [500, 900]
 
 
 def test_lists_of_settings_come_back(run, curve: Path, tmp_path: Path) -> None:
