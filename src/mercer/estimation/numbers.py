@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Law = TypeVar("Law", bound="TargetLaw")
 _MOMENTS = ("mean", "std")
+_FAR = 3.0  # standard deviations of targets, from their mean
 
 
 class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
@@ -158,23 +159,33 @@ class JudgedNumbers:
         values = f * self.target_scale_ + self.target_centre_
         return exp_within(values) if self._is_log else values
 
-    def _law_in_units(self, law: Any, centre: Callable[[], Array]) -> Any:
-        """The law of a standardised target in its units; ``centre`` gives a better mean of it."""
+    def _law_in_units(self, law: Any, Z: Array, centre: Callable[[], Array]) -> Any:
+        """The law of standardised targets of rows Z in units; ``centre`` gives a better mean."""
         scale, shift = self.target_scale_, self.target_centre_
         if self._is_log:
-            return LogNormalMixture(law.in_units(scale, shift), self._mean_in_units(centre()))
+            return LogNormalMixture(law.in_units(scale, shift), self._mean_in_units(centre(), Z))
         return law.in_units(scale, shift, centre() * scale + shift)
 
-    def _mean_in_units(self, f: Array) -> Array:
-        """Mean of targets around a function at f (m,), in their units.
+    def _mean_in_units(self, f: Array, Z: Array) -> Array:
+        """Mean of targets around a function at f (m,), at standardised rows Z, in their units.
 
         Where noise is a factor, that of the law of the targets would have no end far from the rows:
-        there the logarithm may be anything.
+        there the logarithm may be anything. Nor is the middle of the function taken at its word
+        where it is beyond nearly all targets, and known less well than one of which nothing is
+        known: what is beyond counts by its precision.
         """
         if not self._is_log:
             return self._in_units(f)
+        far = np.flatnonzero(np.abs(f) > _FAR)
+        if len(far):
+            edge, f = np.copysign(_FAR, f[far]), f.copy()
+            f[far] = edge + (f[far] - edge) / np.maximum(self._law_of(Z[far]).std, 1.0) ** 2
         factor = LogNormalMixture(self._noise_law().in_units(self.target_scale_, 0.0)).mean
         return exp_within(f * self.target_scale_ + self.target_centre_ + np.log(factor))
+
+    @abstractmethod
+    def _law_of(self, Z: Array) -> StudentMixture:
+        """Law of standardised targets of standardised rows."""
 
     @abstractmethod
     def _noise_law(self) -> StudentMixture:

@@ -280,8 +280,10 @@ class ProcessRegressor(JudgedNumbers, NumberPredictions[StudentMixture | LogNorm
         return [self._in_units(f[:, np.newaxis]) for f in drawn]
 
     def _law(self, Z: Array) -> Any:
-        law = self._mixture([_law_of(each, *each.moments(Z)) for each in self._functions])
-        return self._law_in_units(law, lambda: self._average(Z))
+        return self._law_in_units(self._law_of(Z), Z, lambda: self._average(Z))
+
+    def _law_of(self, Z: Array) -> StudentMixture:
+        return self._mixture([_law_of(each, *each.moments(Z)) for each in self._functions])
 
     def _noise_law(self) -> StudentMixture:
         return self._mixture(
@@ -303,7 +305,7 @@ class ProcessRegressor(JudgedNumbers, NumberPredictions[StudentMixture | LogNorm
         return np.asarray(sum(each))
 
     def _expected(self, Z: Array) -> Array:
-        return self._mean_in_units(self._average(Z))
+        return self._mean_in_units(self._average(Z), Z)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

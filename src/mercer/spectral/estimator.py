@@ -116,7 +116,10 @@ class FunctionRegressor(
         centre, locations = self._functions.locations(Z)
         if self._functions.is_of_counts:
             return self._functions.count_law(locations)
-        return self._law_in_units(self._functions.law(locations, Z), lambda: centre)
+        return self._law_in_units(self._functions.law(locations, Z), Z, lambda: centre)
+
+    def _law_of(self, Z: Array) -> StudentMixture:
+        return self._functions.law(self._functions.locations(Z)[1], Z)
 
     def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
         return target_laws(self._functions, Z, y, np.zeros(len(y), dtype=bool))
@@ -147,7 +150,7 @@ class FunctionRegressor(
         return np.concatenate([np.expm1(np.log1p(each).mean(axis=1)) for each in ratios])
 
     def _expected(self, Z: Array) -> Array:
-        return self._mean_in_units(self._functions.expected(Z))
+        return self._mean_in_units(self._functions.expected(Z), Z)
 
     def _noise_law(self) -> StudentMixture:
         n = 2 * self._functions.deviations.shape[-2] * len(self._functions.mean)
