@@ -227,12 +227,27 @@ def advice(results: Sequence[Result], metric: str, limit: float | None) -> str:
         subject = "and" if speed.startswith(ours.name) else ours.name
         return (
             f"{first} (apart by {_amount(gap, error, by, ours)}): {speed}, {subject} also says "
-            f"how sure it is{_ALSO.get(ours.name, '')}.{ending}"
+            f"how sure it is{_ALSO.get(ours.name, '')}.{_of_laws(results, metric)}{ending}"
         )
     better, worse = (ours, theirs) if gap < 0 else (theirs, ours)
     return (
         f"Take {better.name}: its {words} is below that of {worse.name} by "
-        f"{_amount(gap, error, by, ours)}.{ending}"
+        f"{_amount(gap, error, by, ours)}.{_of_laws(results, metric) if gap > 0 else ''}{ending}"
+    )
+
+
+def _of_laws(results: Sequence[Result], metric: str) -> str:
+    """Say whether mercer's best is ahead in log score, where the comparison is by another."""
+    ours, theirs = _best_two(results, "log_score")
+    if ours is None or theirs is None or metric == "log_score":
+        return ""
+    gap, error, word = _difference(ours, theirs, "log_score")
+    if word != "ahead":
+        return ""
+    by = find_metric(ours.task.metrics, "log_score")
+    return (
+        f" How sure a prediction is, {ours.name} says best: its log score is below that of "
+        f"{theirs.name} by {_amount(gap, error, by, ours)}."
     )
 
 

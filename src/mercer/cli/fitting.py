@@ -45,7 +45,7 @@ from mercer.estimation.splits import fit_groups
 from mercer.models import ModelEntry, able_models, check_name, choose_model
 from mercer.posterior.container import load_json, mercer_version, write_atomically
 from mercer.posterior.evaluation import Provenance
-from mercer.posterior.positive_laws import CONTAMINATED, WITH_ERRORS
+from mercer.posterior.positive_laws import CONTAMINATED, CONTAMINATED_LOGNORMAL, WITH_ERRORS
 from mercer.sampling.checkpoint import digest_arrays
 
 # ``--set NAME=VALUE``: from words to arguments of an estimator.
@@ -420,7 +420,7 @@ def make_plan(options: FitOptions, session: Session) -> Plan:
     settings = in_order(settings, table.order)
     n_rows, model = len(table.labels), options.model
     if options.scoring is None:
-        model, settings = _auditor(table, options.model, settings)
+        model, settings = _auditor(table, options.model, settings, session)
     model = _able_to_do(options, table, model)
     n_counted = table.n_costly if model == "auto" else n_rows
     entry = choose_model(model, table.task.name, len(table.classes), n_counted)
@@ -473,13 +473,14 @@ _MOST_AUDITED = 1000  # rows of numbers, by a Gaussian process: more are not fit
 
 
 def _auditor(
-    table: TrainingTable, model: str, settings: dict[str, Any]
+    table: TrainingTable, model: str, settings: dict[str, Any], session: Session
 ) -> tuple[str, dict[str, Any]]:
     """Return the model that audits a table, and its settings.
 
     Of numbers "auto" is BaNK above the rows of a Gaussian process, unless settings are given that
-    only the latter has. A `UsageError` if the targets are numbers of which there are two: they are
-    classes; or for a model that does not audit such a table.
+    only the latter has; where the noise is a factor, and it is not given, logarithms are audited,
+    and ``session`` says so. A `UsageError` if the targets are numbers of which there are two: they
+    are classes; or for a model that does not audit such a table.
     """
     able = _AUDITORS[table.task.name]
     if model not in ("auto", *able):
@@ -503,7 +504,15 @@ def _auditor(
             f"--set noise={settings['noise']}: an audit of numbers is of noise="
             f"{' or noise='.join(WITH_ERRORS)}"
         )
-    return model, {"noise": CONTAMINATED, **settings}
+    if "noise" in settings:
+        return model, settings
+    from mercer.spectral.estimator import gain_beside_errors
+
+    gain = gain_beside_errors(table.X, np.asarray(table.labels, dtype=np.float64))
+    if gain is not None:
+        why = f"noise is a factor, by {gain:.2f} nats for each value given the others"
+        session.say("audited", f"logarithms: {why} (--set noise={CONTAMINATED}: values)")
+    return model, {"noise": CONTAMINATED if gain is None else CONTAMINATED_LOGNORMAL, **settings}
 
 
 _MOST_FAR = 3  # inputs that are told of

@@ -36,6 +36,13 @@ Array = NDArray[np.float64]
 Law = TypeVar("Law", bound="TargetLaw")
 _MOMENTS = ("mean", "std")
 _FAR = 3.0  # standard deviations of targets, from their mean
+_LARGEST_SQUARE = 340.0  # of which the exponential is a number
+
+
+def _held_back(f: Array, stds: Array) -> Array:
+    """Let what is beyond nearly all standardised targets count by its precision, if that is low."""
+    near = np.clip(f, -_FAR, _FAR)
+    return np.asarray(near + (f - near) / np.square(np.maximum(stds, 1.0)))
 
 
 class NumberPredictions(RegressorMixin, KernelEstimator, Generic[Law]):  # type: ignore[misc]
@@ -178,8 +185,8 @@ class JudgedNumbers:
             return self._in_units(f)
         far = np.flatnonzero(np.abs(f) > _FAR)
         if len(far):
-            edge, f = np.copysign(_FAR, f[far]), f.copy()
-            f[far] = edge + (f[far] - edge) / np.maximum(self._law_of(Z[far]).std, 1.0) ** 2
+            f = f.copy()
+            f[far] = _held_back(f[far], self._law_of(Z[far]).std)
         factor = LogNormalMixture(self._noise_law().in_units(self.target_scale_, 0.0)).mean
         return exp_within(f * self.target_scale_ + self.target_centre_ + np.log(factor))
 
@@ -243,12 +250,13 @@ class JudgedNumbers:
 
     def _expected_targets(self, laws: TargetLaws) -> tuple[Array, Array]:
         """Mean and standard deviation of right targets, in their units."""
-        mean = laws.mean * self.target_scale_ + self.target_centre_
-        std = laws.std * self.target_scale_
+        mean, std, scale = laws.mean, laws.std, self.target_scale_
         if not self._is_log:
-            return mean, std
-        square = np.minimum(np.square(std), 340.0)  # so that what follows is a number
-        expected = exp_within(mean + 0.5 * square)
+            return mean * scale + self.target_centre_, std * scale
+        # None is known less well than a target of which nothing is known.
+        square = np.minimum(np.square(np.minimum(std, 1.0) * scale), _LARGEST_SQUARE)
+        logs = _held_back(mean, std) * scale + self.target_centre_
+        expected = exp_within(logs + 0.5 * square)
         return expected, expected * np.sqrt(np.expm1(square))
 
     def _set_errors(self: Any, y: NDArray[np.float64], laws: TargetLaws, names: RowNames) -> None:

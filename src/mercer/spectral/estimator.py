@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,10 +20,21 @@ from mercer.estimation.base import by_partition
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_common, fitting
+from mercer.estimation.standardize import (
+    fit_quietly,
+    gain_of_factor,
+    rows_that_decide,
+    scale_target,
+)
 from mercer.estimation.tasks import task_of
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
-from mercer.posterior.positive_laws import SUITING, CountMixture, LogNormalMixture
+from mercer.posterior.positive_laws import (
+    CONTAMINATED,
+    SUITING,
+    CountMixture,
+    LogNormalMixture,
+)
 from mercer.posterior.predictive import StudentMixture
 from mercer.spectral.fitting import fit_result
 from mercer.spectral.model import COUNTS, NOISES
@@ -395,3 +407,20 @@ class BaNKRegressor(FunctionRegressor):
     def _settings(self, n_rows: int) -> SpectralSettings:
         """Return what is fitted to so many rows."""
         return replace(settings_of(self, n_rows), noise=self._noises[0])
+
+
+def gain_beside_errors(X: Array, y: Array) -> float | None:
+    """`gain_of_factor` of targets (n,) of which some may be wrong, at inputs X (n, d).
+
+    Of those that look right both as they are and as logarithms: errors of either kind would pass
+    for noise of the other.
+    """
+    if not (y > 0.0).all():
+        return None
+    rows, names = rows_that_decide(len(y)), tuple(map(str, range(X.shape[1])))
+    Z, y = fit_quietly(X, "auto", names).transform(X[rows]), y[rows]
+    settings, right = BaNKRegressor()._settings(len(y)), np.ones(len(y), dtype=bool)
+    for is_log in (False, True):
+        z = scale_target(y, is_robust=True, is_log=is_log).transform(y)
+        right &= replace(settings, noise=CONTAMINATED).look_right(0, Z, z)[0]
+    return gain_of_factor(y[right], partial(settings.left_out, X=Z[right]))

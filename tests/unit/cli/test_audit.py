@@ -289,6 +289,33 @@ def test_wrong_numbers_are_listed_with_what_is_expected(run, tmp_path: Path) -> 
     assert told["rows"][0]["value"] == float(found[0]["value"])
 
 
+@pytest.mark.parametrize("is_factor", [True, False])
+def test_logarithms_are_audited_where_noise_is_a_factor(
+    run, tmp_path: Path, is_factor: bool
+) -> None:
+    """Also where a tenth of the values have their point a place off."""
+    rng = np.random.default_rng(3)
+    size = rng.uniform(0.0, 3.0, 120)
+    noise = rng.standard_normal(120)
+    price = np.exp(1.0 + size + 0.3 * noise) if is_factor else 40.0 + 10.0 * np.sin(size) + noise
+    price[:9] *= np.tile([10.0, 0.1, 10.0], 3)
+    path = tmp_path / "p.csv"
+    lines = zip(size, price, strict=True)
+    path.write_text("size,price\n" + "".join(f"{a:.4f},{b:.4f}\n" for a, b in lines))
+    words = ["audit", path, "--target", "price", "--set", "n_draws=40", "--set", "n_warmup=20"]
+    words += ["--set", "n_chains=2", "--set", "kernel=rbf"]
+    code, said, err = run(*words)
+    assert code == 0, err
+    assert ("audited   logarithms: noise is a factor, by" in said) == is_factor
+    noise = "contaminated" + "_lognormal" * is_factor
+    assert f"--model gp --set noise={noise} --set" in said
+    code, told, _ = run(*words, "--json")
+    assert {row["row"] for row in json.loads(told)["rows"][:9]} == set(range(1, 10))
+    code, said, _ = run(*words, "--set", "noise=contaminated")
+    assert code == 0
+    assert "audited   logarithms" not in said
+
+
 def test_where_errors_look_like_a_long_tail_logarithms_are_proposed(run, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     size = rng.uniform(0.0, 3.0, 90)
@@ -298,7 +325,7 @@ def test_where_errors_look_like_a_long_tail_logarithms_are_proposed(run, tmp_pat
     path.write_text("size,price\n" + "".join(f"{a:.4f},{b:.4f}\n" for a, b in lines))
     words = ["audit", path, "--target", "price", "--set", "n_draws=40", "--set", "n_warmup=20"]
     words += ["--set", "n_chains=2", "--set", "kernel=rbf"]
-    code, said, err = run(*words)
+    code, said, err = run(*words, "--set", "noise=contaminated")
     assert code == 0, err
     assert "an audit of the logarithms would tell" in said
     proposed = next(line for line in said.splitlines() if "noise=contaminated_lognormal" in line)

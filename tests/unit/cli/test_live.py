@@ -97,8 +97,11 @@ def test_numbers_have_three_digits() -> None:
     assert [duration(x) for x in (0.123, 42.4, 1200.0, math.nan)] == ["0.12", "42", "20 min", "-"]
 
 
-def number_result(name: str, noise: float, *, is_baseline: bool = True) -> Result:
-    parts = tuple(held_rows(n_rows=30, noise=noise, seed=seed) for seed in range(4))
+def number_result(
+    name: str, noise: float, *, is_baseline: bool = True, spread: float = 1.0
+) -> Result:
+    how = {"noise": noise, "spread": spread}
+    parts = tuple(held_rows(n_rows=30, **how, seed=seed) for seed in range(4))
     return Result(name, is_baseline, parts, 1.0, REGRESSION)
 
 
@@ -125,6 +128,17 @@ def test_advice_on_numbers_by_any_metric(metric: str) -> None:
         assert words
     else:
         assert words.startswith("Take mercer spectral: its ")
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.5])
+def test_advice_on_numbers_says_who_knows_how_sure_it_is(noise: float) -> None:
+    """Where another is as good or better in squared errors, but too sure."""
+    ours = number_result("mercer spectral", noise, is_baseline=False)
+    words = advice([ours, number_result("forest", 0.0, spread=0.2)], "rmse", 60)
+    assert words.startswith("Take forest" if noise else "mercer spectral and forest are level")
+    assert "How sure a prediction is, mercer spectral says best: its log score is below" in words
+    words = advice([ours, number_result("forest", 0.0)], "rmse", 60)
+    assert "How sure" not in words
 
 
 def test_advice_begins_with_a_simple_baseline_that_is_level() -> None:
