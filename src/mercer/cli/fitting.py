@@ -509,10 +509,11 @@ def _auditor(
     from mercer.spectral.estimator import gain_beside_errors
 
     gain = gain_beside_errors(table.X, np.asarray(table.labels, dtype=np.float64))
-    if gain is not None:
-        why = f"noise is a factor, by {gain:.2f} nats for each value given the others"
-        session.say("audited", f"logarithms: {why} (--set noise={CONTAMINATED}: values)")
-    return model, {"noise": CONTAMINATED if gain is None else CONTAMINATED_LOGNORMAL, **settings}
+    if gain is None:
+        return model, {"noise": CONTAMINATED, **settings}
+    why = f"noise is a factor, by {gain:.2f} nats for each value given the others"
+    session.say("audited", f"logarithms: {why} (--set noise={CONTAMINATED}: values)")
+    return model, {"noise": CONTAMINATED_LOGNORMAL, **settings}
 
 
 _MOST_FAR = 3  # inputs that are told of

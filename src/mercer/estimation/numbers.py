@@ -36,7 +36,6 @@ Array = NDArray[np.float64]
 Law = TypeVar("Law", bound="TargetLaw")
 _MOMENTS = ("mean", "std")
 _FAR = 3.0  # standard deviations of targets, from their mean
-_LARGEST_SQUARE = 340.0  # of which the exponential is a number
 
 
 def _held_back(f: Array, stds: Array) -> Array:
@@ -186,12 +185,12 @@ class JudgedNumbers:
         far = np.flatnonzero(np.abs(f) > _FAR)
         if len(far):
             f = f.copy()
-            f[far] = _held_back(f[far], self._law_of(Z[far]).std)
+            f[far] = _held_back(f[far], self._standard_law(Z[far]).std)
         factor = LogNormalMixture(self._noise_law().in_units(self.target_scale_, 0.0)).mean
         return exp_within(f * self.target_scale_ + self.target_centre_ + np.log(factor))
 
     @abstractmethod
-    def _law_of(self, Z: Array) -> StudentMixture:
+    def _standard_law(self, Z: Array) -> StudentMixture:
         """Law of standardised targets of standardised rows."""
 
     @abstractmethod
@@ -254,7 +253,7 @@ class JudgedNumbers:
         if not self._is_log:
             return mean * scale + self.target_centre_, std * scale
         # None is known less well than a target of which nothing is known.
-        square = np.minimum(np.square(np.minimum(std, 1.0) * scale), _LARGEST_SQUARE)
+        square = np.minimum(np.square(np.minimum(std, 1.0) * scale), 340.0)  # whose exp is finite
         logs = _held_back(mean, std) * scale + self.target_centre_
         expected = exp_within(logs + 0.5 * square)
         return expected, expected * np.sqrt(np.expm1(square))

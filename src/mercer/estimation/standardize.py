@@ -491,7 +491,7 @@ def scale_target(
 # in units of the target. A factor where that gives them more log density, by a twentieth of a nat a
 # row and two and a half standard errors, and hardly expects them worse.
 
-_FEWEST_DECIDING, _WORTH_A_FACTOR, _STANDARD_ERRORS, _WORSE = 20, 0.05, 2.5, 1.1
+FEWEST_DECIDING, _WORTH_A_FACTOR, _STANDARD_ERRORS, _WORSE = 20, 0.05, 2.5, 1.1
 #: Of rows given the others, standardised: log density and mean of each target (n,), and the
 #: variance of the noise.
 LeftOut = tuple[Array, Array, float]
@@ -502,7 +502,7 @@ def gain_of_factor(y: Array, left_out: Callable[[Array], LeftOut]) -> float | No
 
     Of targets (n,) in their units; ``left_out`` is called with them standardised.
     """
-    if len(y) < _FEWEST_DECIDING or not (y > 0.0).all() or np.ptp(np.log(y)) == 0.0:
+    if len(y) < FEWEST_DECIDING or not (y > 0.0).all() or np.ptp(np.log(y)) == 0.0:
         return None
     found = []
     try:

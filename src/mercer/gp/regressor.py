@@ -280,9 +280,9 @@ class ProcessRegressor(JudgedNumbers, NumberPredictions[StudentMixture | LogNorm
         return [self._in_units(f[:, np.newaxis]) for f in drawn]
 
     def _law(self, Z: Array) -> Any:
-        return self._law_in_units(self._law_of(Z), Z, lambda: self._average(Z))
+        return self._law_in_units(self._standard_law(Z), Z, lambda: self._average(Z))
 
-    def _law_of(self, Z: Array) -> StudentMixture:
+    def _standard_law(self, Z: Array) -> StudentMixture:
         return self._mixture([_law_of(each, *each.moments(Z)) for each in self._functions])
 
     def _noise_law(self) -> StudentMixture:

@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.row_names import RowNames
-from mercer.errors import UsageError
+from mercer.errors import NumericalError, UsageError
 from mercer.estimation.base import by_partition
 from mercer.estimation.model_file import ModelParts
 from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_common, fitting
 from mercer.estimation.standardize import (
+    FEWEST_DECIDING,
     fit_quietly,
     gain_of_factor,
     rows_that_decide,
@@ -130,7 +131,7 @@ class FunctionRegressor(
             return self._functions.count_law(locations)
         return self._law_in_units(self._functions.law(locations, Z), Z, lambda: centre)
 
-    def _law_of(self, Z: Array) -> StudentMixture:
+    def _standard_law(self, Z: Array) -> StudentMixture:
         return self._functions.law(self._functions.locations(Z)[1], Z)
 
     def _laws_of(self, Z: Array, y: Array) -> TargetLaws:
@@ -415,12 +416,15 @@ def gain_beside_errors(X: Array, y: Array) -> float | None:
     Of those that look right both as they are and as logarithms: errors of either kind would pass
     for noise of the other.
     """
-    if not (y > 0.0).all():
+    if len(y) < FEWEST_DECIDING or not (y > 0.0).all():
         return None
     rows, names = rows_that_decide(len(y)), tuple(map(str, range(X.shape[1])))
     Z, y = fit_quietly(X, "auto", names).transform(X[rows]), y[rows]
     settings, right = BaNKRegressor()._settings(len(y)), np.ones(len(y), dtype=bool)
-    for is_log in (False, True):
-        z = scale_target(y, is_robust=True, is_log=is_log).transform(y)
-        right &= replace(settings, noise=CONTAMINATED).look_right(0, Z, z)[0]
+    try:
+        for is_log in (False, True):
+            z = scale_target(y, is_robust=True, is_log=is_log).transform(y)
+            right &= replace(settings, noise=CONTAMINATED).look_right(0, Z, z)[0]
+    except NumericalError:  # no evidence
+        return None
     return gain_of_factor(y[right], partial(settings.left_out, X=Z[right]))

@@ -525,11 +525,10 @@ def _choose_noise(
     model: Any, table: Table, settings: SpectralSettings, options: RunOptions
 ) -> tuple[str, tuple[str, ...]]:
     """Name the noise, and say why where the targets choose it: those of some rows, if all may."""
-    first, *others = model._noises
-    if not others:
-        return first, ()
-    X, y = table.take(rows_that_decide(table.n_rows, ROWS_OF_START))
-    if y.ndim > 1:
+    first = model._noises[0]
+    if model.noise == "auto":
+        X, y = table.take(rows_that_decide(table.n_rows, ROWS_OF_START))
+    if model.noise != "auto" or y.ndim > 1:
         return first, ()
     if model.missing == "posterior":
         X, _ = fill_at_random(stream(0, "missing"), X)

@@ -26,6 +26,7 @@ from mercer.estimation.standardize import (
 )
 from mercer.features.products import fill_features
 from mercer.likelihoods.label_noise import log_kinds, log_shares, tied_rows
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.random import stream
 from mercer.sampling.signals import is_late, stop_when_late
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
@@ -275,9 +276,10 @@ class SpectralSettings:
 
         The same whatever the seed is.
         """
-        most = _STEPS_OF_NOISE
-        found = self.climb(stream(0, "scales"), X, y, deadline=deadline, most_steps=most)
-        return left_out(stream(0, "scales"), X, y, self.model(*X.shape), found)
+        how: dict[str, Any] = {"deadline": deadline, "most_steps": _STEPS_OF_NOISE}
+        with one_blas_thread():
+            found = self.climb(stream(0, "scales"), X, y, **how)
+            return left_out(stream(0, "scales"), X, y, self.model(*X.shape), found)
 
     def look_right(
         self, entropy: int, X: Array, y: Array, deadline: float | None = None
