@@ -228,7 +228,7 @@ def test_else_noise_is_added(
     rows: np.ndarray, y: np.ndarray, given: dict[str, Any], unfitted: Any
 ) -> None:
     if not given.keys() <= unfitted.get_params().keys():
-        return
+        pytest.skip("no argument of this model")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MercerWarning)
         model = clone(unfitted).set_params(**given).fit(rows, y)

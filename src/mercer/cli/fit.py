@@ -331,10 +331,9 @@ def _inspect_fit(plan: Plan, fitted: Fitted, importance: Importance | None) -> I
 
 def _say_first(plan: Plan, session: Session) -> None:
     """Say what a quick setting scores, before the fit of the model that is scored itself."""
-    sooner = _contender(plan).sooner
-    if sooner:
-        first, folds = sooner[0], plan.split.folds
-        quick = Contender(plan.label, False, first.make, first.words, most_rows=first.most_rows)
+    own = _contender(plan)
+    if own.sooner:
+        folds, quick = plan.split.folds, replace(own, sooner=(), **vars(own.sooner[0]))
         n_jobs = min(plan.n_jobs, len(folds))
         with session.at_work("a quick fit first"):
             (result,) = cross_validate([quick], folds, n_jobs=n_jobs, task=plan.table.task)

@@ -508,7 +508,8 @@ def _auditor(
         return model, settings
     from mercer.spectral.estimator import gain_beside_errors
 
-    gain = gain_beside_errors(table.X, np.asarray(table.labels, dtype=np.float64))
+    values = np.asarray(table.labels, dtype=np.float64)
+    gain = gain_beside_errors(table.X, values, table.encoder.feature_names)
     if gain is None:
         return model, {"noise": CONTAMINATED, **settings}
     why = f"noise is a factor, by {gain:.2f} nats for each value given the others"

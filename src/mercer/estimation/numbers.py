@@ -156,6 +156,12 @@ class JudgedNumbers:
         """The noise that there may be."""
         return SUITING if self.noise == "auto" else (self.noise,)
 
+    def _noise_in(self, parts: ModelParts) -> str:
+        """The noise that a file names; files of before have that of the arguments."""
+        noise = parts.fields.get("noise", self._noises[0])
+        require(noise in self._noises, "noise")
+        return str(noise)
+
     @property
     def _is_log(self) -> bool:
         return noise_of(self) in OF_LOGARITHMS

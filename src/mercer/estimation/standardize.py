@@ -492,6 +492,7 @@ def scale_target(
 # row and two and a half standard errors, and hardly expects them worse.
 
 FEWEST_DECIDING, _WORTH_A_FACTOR, _STANDARD_ERRORS, _WORSE = 20, 0.05, 2.5, 1.1
+TIME_OF_NOISE = 0.1  # of the time that there is
 #: Of rows given the others, standardised: log density and mean of each target (n,), and the
 #: variance of the noise.
 LeftOut = tuple[Array, Array, float]

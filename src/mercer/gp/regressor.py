@@ -18,10 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import DataError, RowsError, UsageError
 from mercer.estimation.base import by_partition
-from mercer.estimation.model_file import ModelParts, require
+from mercer.estimation.model_file import ModelParts
 from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
 from mercer.estimation.run import check_choice, check_positive, fitting, run_options
 from mercer.estimation.standardize import (
+    TIME_OF_NOISE,
     TargetScale,
     fit_quietly,
     fit_scales,
@@ -98,7 +99,6 @@ __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
 
-_TIME_OF_NOISE = 0.1  # of the time that there is
 _SAMPLED = ("importance", "hmc", "nuts", "metropolis")
 FEW_ROWS = 100  # up to which the draws that predict are chosen by how sure they are, too
 _MOST_TOGETHER = 10_000  # training and new rows of one draw of a function
@@ -658,8 +658,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         return {**parts.params, **given}
 
     def _restore(self, parts: ModelParts) -> None:
-        self.noise_ = parts.fields.get("noise", self._noises[0])
-        require(self.noise_ in self._noises, "noise")
+        self.noise_ = self._noise_in(parts)
         common, X, y, noise, fits, target, intercept = restore(
             parts, is_contaminated=self._is_contaminated
         )
@@ -735,7 +734,7 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         rows, is_wide = rows_that_decide(len(y)), self._is_auto and X.shape[1] > MANY_INPUTS
         settings = self._settings("isotropic(rbf)" if is_wide else self._bound_kernel())
         Z = fit_quietly(X, self.standardize, self.feature_labels_).transform(X[rows])
-        own, end = RegressionSettings(settings, None), part_of_time(end, _TIME_OF_NOISE)
+        own, end = RegressionSettings(settings, None), part_of_time(end, TIME_OF_NOISE)
         gain = gain_of_factor(y[rows], partial(left_out, X=Z, settings=own, deadline=end))
         return ("normal", ()) if gain is None else (LOGNORMAL, (say_factor(gain),))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,14 +29,10 @@ from mercer.estimation.standardize import (
     scale_target,
 )
 from mercer.estimation.tasks import task_of
+from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
-from mercer.posterior.positive_laws import (
-    CONTAMINATED,
-    SUITING,
-    CountMixture,
-    LogNormalMixture,
-)
+from mercer.posterior.positive_laws import CONTAMINATED, SUITING, CountMixture, LogNormalMixture
 from mercer.posterior.predictive import StudentMixture
 from mercer.spectral.fitting import fit_result
 from mercer.spectral.model import COUNTS, NOISES
@@ -410,21 +407,20 @@ class BaNKRegressor(FunctionRegressor):
         return replace(settings_of(self, n_rows), noise=self._noises[0])
 
 
-def gain_beside_errors(X: Array, y: Array) -> float | None:
-    """`gain_of_factor` of targets (n,) of which some may be wrong, at inputs X (n, d).
+def gain_beside_errors(X: Array, y: Array, names: tuple[str, ...]) -> float | None:
+    """`gain_of_factor` of targets (n,) of which some may be wrong, at inputs X (n, d) of names.
 
     Of those that look right both as they are and as logarithms: errors of either kind would pass
     for noise of the other.
     """
     if len(y) < FEWEST_DECIDING or not (y > 0.0).all():
         return None
-    rows, names = rows_that_decide(len(y)), tuple(map(str, range(X.shape[1])))
+    rows = rows_that_decide(len(y))
     Z, y = fit_quietly(X, "auto", names).transform(X[rows]), y[rows]
     settings, right = BaNKRegressor()._settings(len(y)), np.ones(len(y), dtype=bool)
-    try:
+    with one_blas_thread(), suppress(NumericalError):  # there is no evidence
         for is_log in (False, True):
             z = scale_target(y, is_robust=True, is_log=is_log).transform(y)
             right &= replace(settings, noise=CONTAMINATED).look_right(0, Z, z)[0]
-    except NumericalError:  # no evidence
-        return None
-    return gain_of_factor(y[right], partial(settings.left_out, X=Z[right]))
+        return gain_of_factor(y[right], partial(settings.left_out, X=Z[right]))
+    return None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mercer.errors import DataError, UsageError
 from mercer.estimation.run import run_options
 from mercer.estimation.standardize import (
+    TIME_OF_NOISE,
     Standardizer,
     fit_quietly,
     gain_of_factor,
@@ -104,8 +105,8 @@ _MONITORED = ("log_evidence", "noise_std", "n_components", "kernel", "function")
 _PARTS, _SHARE_OF_FEW = (8, 4, 2), 0.7
 _FEWEST_ROWS, _MOST_ROWS_IN_MEMORY = 1500, 200_000
 _SHORTEST_WARMUP = 20
-# Shares of the time left that choices of warps and noise, and the search for the start, may take.
-TIME_OF_WARPS, TIME_OF_START, _TIME_OF_NOISE = 0.25, 0.25, 0.1
+# Shares of the time left that the choice of warps and the search for the start may take.
+TIME_OF_WARPS, TIME_OF_START = 0.25, 0.25
 CUT_START = (
     "search for where chains start cut short by max_seconds: they start at the best point so far"
 )
@@ -533,7 +534,7 @@ def _choose_noise(
     if model.missing == "posterior":
         X, _ = fill_at_random(stream(0, "missing"), X)
     Z = fit_quietly(X, model.standardize, model._labels()).transform(X)
-    deadline = options.deadline_before_chains(_TIME_OF_NOISE)
+    deadline = options.deadline_before_chains(TIME_OF_NOISE)
     gain = gain_of_factor(y, functools.partial(settings.left_out, X=Z, deadline=deadline))
     with suppress(DataError):
         if gain is not None:
@@ -550,7 +551,7 @@ def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
     law, said = _choose_noise(model, table, settings, options)
     settings = replace(settings, noise=law)
     is_normal = settings.noise_law is None
-    if settings.noise in OF_LOGARITHMS:
+    if model.noise in OF_LOGARITHMS:  # what was chosen has been looked at
         right_targets(table, lambda y: y > 0.0, NOT_POSITIVE)
     target, shared = learn_spectrum(
         model,

@@ -178,8 +178,7 @@ def restore(parts: ModelParts, model: Any) -> Result:
     """Put the parts together again, and give ``model`` what scikit-learn's checks had set."""
     common, values = restore_common(parts), parts.fields
     _FIELDS.check(values, "fields", {})
-    noise = values.get("noise", model._noises[0])
-    require(noise in model._noises, "noise")
+    noise = model._noise_in(parts)
     settings = replace(model._settings(values["n_training_rows"]), noise=noise)
     sizes: Sizes = {"d": len(common.feature_labels)}
     _check_spectra(parts, sizes, settings, model)

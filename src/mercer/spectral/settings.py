@@ -276,9 +276,9 @@ class SpectralSettings:
 
         The same whatever the seed is.
         """
-        how: dict[str, Any] = {"deadline": deadline, "most_steps": _STEPS_OF_NOISE}
+        most = _STEPS_OF_NOISE
         with one_blas_thread():
-            found = self.climb(stream(0, "scales"), X, y, **how)
+            found = self.climb(stream(0, "scales"), X, y, deadline=deadline, most_steps=most)
             return left_out(stream(0, "scales"), X, y, self.model(*X.shape), found)
 
     def look_right(
