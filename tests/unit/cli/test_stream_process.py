@@ -24,7 +24,9 @@ from support.streams import start, write_rows
 
 WORDS = ["--target", "y", "--drop", "name", "--warmup", "20"]
 LIMIT = 60.0  # seconds, for a process to start
-FULL = 50_000  # bytes in a pipe of 64 kB, where the next answers have no room
+# A pipe of 16 pages holds at least so many bytes where the next answers have no room: an answer, or
+# some of them at once, that does not fit into a page begins the next one.
+FULL, STILL = 30_000, 0.5  # bytes; seconds without another one
 
 
 @pytest.fixture
@@ -154,10 +156,11 @@ def test_a_command_that_waits_for_its_reader_can_be_stopped(
     lines: list[bytes], tmp_path: Path
 ) -> None:
     process = start(many_rows(lines, tmp_path), *WORDS, "--save", tmp_path / "m.mercer")
-    deadline = time.monotonic() + LIMIT
-    while waiting_bytes(process) < FULL:
+    deadline, waiting = time.monotonic() + LIMIT, (-1, 0)
+    while waiting[0] < waiting[1] or waiting[1] < FULL:
         assert time.monotonic() < deadline
-        time.sleep(0.02)
+        time.sleep(STILL)
+        waiting = waiting[1], waiting_bytes(process)
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait(timeout=LIMIT) == 143
     assert 20 < n_rows(tmp_path / "m.mercer") < 960
