@@ -35,7 +35,7 @@ from mercer.posterior.evaluation import (
     standing,
 )
 from mercer.posterior.labels import Audit, TargetAudit
-from mercer.posterior.positive_laws import CONTAMINATED_LOGNORMAL, noise_of
+from mercer.posterior.positive_laws import CONTAMINATED_LOGNORMAL, STUDENT, noise_of
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
@@ -272,6 +272,7 @@ def _doubtful(evaluation: AnyEvaluation) -> str | None:
 
 _VARYING = 4.0  # standard errors of a rank correlation: false alarm 6e-5
 _LEAST_SCATTER = 50  # held-out rows
+_RAREST = 1e-12  # probability of a target that counts as no farther off
 
 
 _VARYING_NOISES = {"heteroscedastic", "negative_binomial"}
@@ -284,6 +285,8 @@ def _noise_beside(evaluation: AnyEvaluation, estimator: Any) -> tuple[str, str] 
     if isinstance(evaluation, Evaluation) or _VARYING_NOISES & noises:
         return None
     found = _suiting_noise(evaluation.rows)
+    if found is None and hasattr(estimator, "n_inducing"):  # BaNK has found out by itself
+        found = _tails(evaluation.rows)
     return None if found is None or found[0] in noises else found
 
 
@@ -334,6 +337,20 @@ def _suiting_noise(held: HeldTargets) -> tuple[str, str] | None:
     elif correlation > 0.0 and least > 0.0 and _is_factor(y, np.maximum(mean, least)):
         noise, how = "lognormal", "to take noise for a factor, which keeps intervals above 0"
     return noise, f"Targets scatter more where predictions are {where}: {how}"
+
+
+def _tails(held: HeldTargets) -> tuple[str, str] | None:
+    """Say that targets suggest noise with heavy tails, where they surprise a model like that."""
+    if held.y.ndim > 1 or len(held.y) < _LEAST_SCATTER:
+        return None
+    from scipy.stats import norm
+
+    from mercer.estimation.numbers import gain_of_tails
+
+    z = norm.ppf(np.clip(held.pit, _RAREST, 1.0 - _RAREST))
+    if gain_of_tails(z, norm.logpdf(z)) == 0.0:
+        return None
+    return STUDENT, "Targets are farther off than expected too often: to let noise have heavy tails"
 
 
 def _is_factor(y: NDArray[np.float64], mean: NDArray[np.float64]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import yeojohnson
 
-from mercer.errors import DataError, MercerWarning, NumericalError, warn_user
+from mercer.errors import DataError, MercerWarning, warn_user
 
 METHODS = ("auto", "std", "common", "robust", "yeo-johnson", "arcsinh", False)
 _WARPS = ("yeo-johnson", "arcsinh")
@@ -485,47 +485,6 @@ def scale_target(
     return TargetScale(centre, scale)
 
 
-# Whether noise is a sum or a factor, where that is not said.
-#
-# One model of targets as they are and of their logarithm, and the law of each row given the others,
-# in units of the target. A factor where that gives them more log density, by a twentieth of a nat a
-# row and two and a half standard errors, and hardly expects them worse.
-
-FEWEST_DECIDING, _WORTH_A_FACTOR, _STANDARD_ERRORS, _WORSE = 20, 0.05, 2.5, 1.1
-TIME_OF_NOISE = 0.1  # of the time that there is
-#: Of rows given the others, standardised: log density and mean of each target (n,), and the
-#: variance of the noise.
-LeftOut = tuple[Array, Array, float]
-
-
-def gain_of_factor(y: Array, left_out: Callable[[Array], LeftOut]) -> float | None:
-    """Return by how many nats a row a factor is the likelier noise; None where it is not.
-
-    Of targets (n,) in their units; ``left_out`` is called with them standardised.
-    """
-    if len(y) < FEWEST_DECIDING or not (y > 0.0).all() or np.ptp(np.log(y)) == 0.0:
-        return None
-    found = []
-    try:
-        for is_log in (False, True):
-            target = scale_target(y, is_log=is_log)
-            logs, means, variance = left_out(target.transform(y))
-            logs, means = logs - math.log(target.scale), means * target.scale + target.centre
-            if is_log:
-                with np.errstate(over="ignore"):
-                    means = np.exp(means + 0.5 * variance * target.scale**2)
-                logs -= np.log(y)
-            found.append((logs, float(np.abs(means - y).mean())))
-    except (DataError, NumericalError):  # too large, or too small, or no evidence
-        return None
-    (sums, error), (factors, other) = found
-    gains = factors - sums
-    gain, uncertainty = float(gains.mean()), float(gains.std()) / math.sqrt(len(y))
-    is_sure = gain > max(_WORTH_A_FACTOR, _STANDARD_ERRORS * uncertainty)
-    return gain if is_sure and other <= _WORSE * error else None
-
-
-def say_factor(gain: float) -> str:
-    """Say why noise is a factor."""
-    said = f"noise is a factor: targets left out are likelier so, by {gain:.2f} nats each"
-    return said + ' (noise="normal": it is added)'
+#: Of rows given the others, standardised: log density, mean and standard deviation of each target
+#: (n,), and the variance of the noise.
+LeftOut = tuple[Array, Array, Array, float]

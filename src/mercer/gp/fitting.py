@@ -725,7 +725,7 @@ def fit_regression(
     return fit_posterior(recorder, settings.common, options, labels, maximum=maximum)
 
 
-# Of targets left out, for `gain_of_factor`: the kernel at its maximum given all rows.
+# Of targets left out, for `gains_of_noise`: the kernel at its maximum given all rows.
 
 _NEARLY, _CLIMBS = 1e-4, 2  # of log densities, relative; from the highest starts
 
@@ -738,6 +738,5 @@ def left_out(y: Array, X: Array, settings: RegressionSettings, deadline: float |
         model = replace(model, inverse=np.empty((len(y), len(y))))
         point = model.evaluate(maximum.point.position)
     precision = np.asarray(model.inverse).diagonal()
-    means = y - point.extra["dual_coef"] / precision
-    logs = norm.logpdf(y, means, 1.0 / np.sqrt(precision))
-    return logs, means, model.noise_variance(point.position)
+    means, stds = y - point.extra["dual_coef"] / precision, 1.0 / np.sqrt(precision)
+    return norm.logpdf(y, means, stds), means, stds, model.noise_variance(point.position)

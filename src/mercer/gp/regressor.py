@@ -19,16 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import DataError, RowsError, UsageError
 from mercer.estimation.base import by_partition
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
+from mercer.estimation.numbers import (
+    TIME_OF_NOISE,
+    JudgedNumbers,
+    NumberPredictions,
+    gains_of_noise,
+    likeliest_noise,
+)
 from mercer.estimation.run import check_choice, check_positive, fitting, run_options
 from mercer.estimation.standardize import (
-    TIME_OF_NOISE,
     TargetScale,
     fit_quietly,
     fit_scales,
-    gain_of_factor,
     rows_that_decide,
-    say_factor,
     scale_target,
 )
 from mercer.gp.averaging import (
@@ -82,7 +85,6 @@ from mercer.likelihoods.label_noise import FARTHEST, shares_of
 from mercer.posterior.diagnostics import mean_weights
 from mercer.posterior.labels import TargetLaws
 from mercer.posterior.positive_laws import (
-    LOGNORMAL,
     NOT_POSITIVE,
     SUITING,
     WITH_ERRORS,
@@ -735,8 +737,8 @@ class GPRegressor(ProcessRegressor, GPEstimator):
         settings = self._settings("isotropic(rbf)" if is_wide else self._bound_kernel())
         Z = fit_quietly(X, self.standardize, self.feature_labels_).transform(X[rows])
         own, end = RegressionSettings(settings, None), part_of_time(end, TIME_OF_NOISE)
-        gain = gain_of_factor(y[rows], partial(left_out, X=Z, settings=own, deadline=end))
-        return ("normal", ()) if gain is None else (LOGNORMAL, (say_factor(gain),))
+        ask = partial(left_out, X=Z, settings=own, deadline=end)
+        return likeliest_noise(gains_of_noise(y[rows], ask, self._noises))
 
     def _log_noise(self, target: TargetScale) -> float | None:
         """Log variance of the noise of standardised targets, where it is given."""

@@ -28,7 +28,9 @@ Array = NDArray[np.float64]
 
 # The predictive law of targets above 0 whose noise is a factor: a mixture of log-normals.
 
-LOGNORMAL, CONTAMINATED = "lognormal", "contaminated"  # names of noise, and of both together
+# Names of noise, and of the first two together.
+LOGNORMAL, CONTAMINATED = "lognormal", "contaminated"
+STUDENT, VARYING = "student_t", "heteroscedastic"
 CONTAMINATED_LOGNORMAL = "contaminated_lognormal"
 #: Of which the function is that of the logarithm, and of which some targets are wrong.
 OF_LOGARITHMS = (LOGNORMAL, CONTAMINATED_LOGNORMAL)

@@ -131,12 +131,19 @@ class ClassSettings:
         return LogisticModel(n_linear, prior, _LINEAR_PRIOR, self.law.level_precision)
 
     def climb(
-        self, rng: np.random.Generator, X: Array, codes: Array, *, deadline: float | None = None
+        self,
+        rng: np.random.Generator,
+        X: Array,
+        codes: Array,
+        *,
+        deadline: float | None = None,
+        beginnings: tuple[float, ...] = (1.0,),
     ) -> Scales:
         """Search for the start on standardised rows X (n, d) with their targets (n,)."""
 
         def climb(chosen: Any, numbers: Array) -> Scales:
-            return self.spectral.climb(rng, X[chosen], numbers, _PENALTY, deadline)
+            given = X[chosen], numbers, _PENALTY, deadline
+            return self.spectral.climb(rng, *given, beginnings=beginnings)
 
         first = self.spectral.first_scales(X.shape[1])
         return self.law.climb(codes, climb, deadline) or replace(first, log_evidence=0.0)

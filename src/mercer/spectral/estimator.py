@@ -19,22 +19,34 @@ from mercer.data.row_names import RowNames
 from mercer.errors import NumericalError, UsageError
 from mercer.estimation.base import by_partition
 from mercer.estimation.model_file import ModelParts
-from mercer.estimation.numbers import JudgedNumbers, NumberPredictions
-from mercer.estimation.run import check_choice, check_common, fitting
-from mercer.estimation.standardize import (
+from mercer.estimation.numbers import (
     FEWEST_DECIDING,
-    fit_quietly,
-    gain_of_factor,
-    rows_that_decide,
-    scale_target,
+    TIME_OF_NOISE,
+    JudgedNumbers,
+    NumberPredictions,
+    gains_of_noise,
+    likeliest_noise,
 )
+from mercer.estimation.run import check_choice, check_common, fitting
+from mercer.estimation.standardize import fit_quietly, rows_that_decide, scale_target
 from mercer.estimation.tasks import task_of
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
-from mercer.posterior.positive_laws import CONTAMINATED, SUITING, CountMixture, LogNormalMixture
+from mercer.posterior.positive_laws import (
+    CONTAMINATED,
+    LOGNORMAL,
+    STUDENT,
+    SUITING,
+    VARYING,
+    CountMixture,
+    LogNormalMixture,
+)
 from mercer.posterior.predictive import StudentMixture
-from mercer.spectral.fitting import fit_result
+from mercer.random import stream
+from mercer.sampling.driver import RunOptions
+from mercer.spectral.fitting import ROWS_OF_START, fit_result
+from mercer.spectral.missing import fill_at_random
 from mercer.spectral.model import COUNTS, NOISES
 from mercer.spectral.prediction import (
     OF_OUTPUTS,
@@ -43,7 +55,14 @@ from mercer.spectral.prediction import (
     SeveralLaws,
     target_laws,
 )
-from mercer.spectral.settings import OF_PAPER, SpectralSettings, check_arguments, settings_of
+from mercer.spectral.rows import Table
+from mercer.spectral.settings import (
+    OF_PAPER,
+    SpectralSettings,
+    check_arguments,
+    settings_of,
+    varying_law,
+)
 
 __all__ = ["BaNKRegressor", "FunctionRegressor"]
 
@@ -188,10 +207,12 @@ class BaNKRegressor(FunctionRegressor):
     noise : {"auto", "normal", "lognormal", "contaminated", "contaminated_lognormal", \
             "student_t", "heteroscedastic", "negative_binomial"}, default="auto"
         "auto": "lognormal" where all targets are above 0 and those left out, of up to 2000 rows,
-        are likelier so by a twentieth of a nat a row and 2.5 standard errors, else "normal";
-        ``noise_`` tells which. "lognormal": targets are above 0, such as prices and durations, and
-        noise is a factor: the function is their logarithm, with normal noise. ``predict`` gives the
-        mean of the noise around the middle of the function, and intervals stay above 0.
+        are likelier so by a twentieth of a nat a row and 2.5 standard errors; else, with no
+        more rows than ``kernel_rows``, "heteroscedastic" or "student_t", where they are by .03 nats
+        and 1.5 standard errors, or by .02 and one; else "normal"; ``noise_`` tells which, and why
+        is in ``notes_``. "lognormal": targets are above 0, such as prices and durations, and noise
+        is a factor: the function is their logarithm, with normal noise. ``predict`` gives the mean
+        of the noise around the middle of the function, and intervals stay above 0.
         "contaminated": some targets are wrong, by errors of at least three times the noise; which
         ones, how many, how large errors are, and how heavy the tails of the noise of the others, is
         drawn along. The function is then learned in spite of them, and predictions are of right
@@ -402,13 +423,42 @@ class BaNKRegressor(FunctionRegressor):
         tags.target_tags.multi_output = self._noises[0] == "normal"
         return tags
 
+    @property
+    def _noises(self) -> tuple[str, ...]:
+        own = super()._noises
+        return (*own, STUDENT, VARYING) if self.noise == "auto" else own
+
+    def _suiting_noise(
+        self, table: Table, settings: SpectralSettings, options: RunOptions
+    ) -> tuple[str, tuple[str, ...]]:
+        """Name the noise, and say why where targets choose it: those of some rows, if all may.
+
+        Of a mixture of normals no more than ``kernel_rows`` teach, and none draws what is missing.
+        """
+        if self.noise != "auto":
+            return self.noise, ()
+        n, is_filled = table.n_rows, self.missing == "posterior"
+        X, y = table.take(rows_that_decide(n, ROWS_OF_START))
+        if y.ndim > 1:
+            return "normal", ()
+        X = fill_at_random(stream(0, "missing"), X)[0] if is_filled else X
+        Z = fit_quietly(X, self.standardize, self._labels()).transform(X)
+        end = options.deadline_before_chains(TIME_OF_NOISE)
+        laws = SUITING if is_filled or n > (self.kernel_rows or n) else self._noises
+        ask, varying = partial(settings.left_out, X=Z, deadline=end), partial(varying_law, X=Z)
+        gains = gains_of_noise(y, ask, laws, varying)
+        if LOGNORMAL in gains and not (table.targets(np.arange(n)) > 0.0).all():
+            del gains[LOGNORMAL]
+        return likeliest_noise(gains)
+
     def _settings(self, n_rows: int) -> SpectralSettings:
         """Return what is fitted to so many rows."""
         return replace(settings_of(self, n_rows), noise=self._noises[0])
 
 
 def gain_beside_errors(X: Array, y: Array, names: tuple[str, ...]) -> float | None:
-    """`gain_of_factor` of targets (n,) of which some may be wrong, at inputs X (n, d) of names.
+    """Say how much likelier a factor is than a sum, by `gains_of_noise`, as noise of targets (n,)
+    of which some may be wrong, at inputs X (n, d) of these names; None where it is not.
 
     Of those that look right both as they are and as logarithms: errors of either kind would pass
     for noise of the other.
@@ -422,5 +472,6 @@ def gain_beside_errors(X: Array, y: Array, names: tuple[str, ...]) -> float | No
         for is_log in (False, True):
             z = scale_target(y, is_robust=True, is_log=is_log).transform(y)
             right &= replace(settings, noise=CONTAMINATED).look_right(0, Z, z)[0]
-        return gain_of_factor(y[right], partial(settings.left_out, X=Z[right]))
+        ask = partial(settings.left_out, X=Z[right])
+        return gains_of_noise(y[right], ask, (LOGNORMAL,)).get(LOGNORMAL)
     return None

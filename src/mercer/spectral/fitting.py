@@ -14,17 +14,9 @@ import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
 
-from mercer.errors import DataError, UsageError
+from mercer.errors import UsageError
 from mercer.estimation.run import run_options
-from mercer.estimation.standardize import (
-    TIME_OF_NOISE,
-    Standardizer,
-    fit_quietly,
-    gain_of_factor,
-    rows_that_decide,
-    say_factor,
-    scale_target,
-)
+from mercer.estimation.standardize import Standardizer, scale_target
 from mercer.features.device import within_memory
 from mercer.features.products import fill_features
 from mercer.likelihoods import polya_gamma as polya_gamma_loops
@@ -34,7 +26,12 @@ from mercer.numerics.compilation import compile_first
 from mercer.posterior.diagnostics import Diagnostics
 from mercer.posterior.draws import Draws
 from mercer.posterior.labels import TargetLaws
-from mercer.posterior.positive_laws import LOGNORMAL, NOT_POSITIVE, OF_LOGARITHMS, WITH_ERRORS
+from mercer.posterior.positive_laws import (
+    NOT_POSITIVE,
+    OF_LOGARITHMS,
+    STUDENT,
+    WITH_ERRORS,
+)
 from mercer.random import stream
 from mercer.sampling.driver import (
     Labels,
@@ -83,6 +80,7 @@ from mercer.spectral.sampler import (
     global_share,
 )
 from mercer.spectral.settings import (
+    BEGINNINGS,
     MANY_ROWS,
     MOST_OF_FEW_ROWS,
     ROWS_OF_WARP,
@@ -137,7 +135,8 @@ def fit_spectral(
             if tied_rows(y).any():
                 settings = replace(settings, known_noise=first.noise_std**2)
         elif settings.is_scale_learned:
-            searched = settings.climb(stream(options.entropy, "scales"), X, y, deadline=deadline)
+            rng, begun = stream(options.entropy, "scales"), BEGINNINGS
+            searched = settings.climb(rng, X, y, deadline=deadline, beginnings=begun)
         if settings.is_scale_learned:
             found, X_right, y_right = searched, X[right], y[right]
             model, rng = settings.model(*X_right.shape), stream(options.entropy, "scales", 3)
@@ -167,9 +166,8 @@ def fit_spectral(
     notes = (CUT_START, *sampled.notes) if found.is_cut else sampled.notes
     draws = sampled.draws
     if "noise_coef" in draws.variables:
-        draws = replace(
-            draws, variables={**draws.variables, "noise_range": noise_range(rows, draws)}
-        )
+        variables = {**draws.variables, "noise_range": noise_range(rows, draws)}
+        draws = replace(draws, variables=variables)
     return FittedSpectral(found, draws, diagnostics, notes)
 
 
@@ -230,8 +228,7 @@ def few_rows(
         sizes = []
     few: list[TrainingRows] = []
     for k, n in enumerate(sizes):
-        rng = stream(options.entropy, "rows", 10 + k)
-        chosen = some_positions(rng, rows.n_rows, n)
+        chosen = some_positions(stream(options.entropy, "rows", 10 + k), rows.n_rows, n)
         few.append(MemoryRows(*rows.take(chosen), rows.has_linear_part, rows.device))
     each = int(_SHARE_OF_FEW * options.n_warmup / max(len(few), 1))
     return tuple(few), tuple(each * (k + 1) for k in range(len(few)))
@@ -522,35 +519,13 @@ def right_targets(
     return y
 
 
-def _choose_noise(
-    model: Any, table: Table, settings: SpectralSettings, options: RunOptions
-) -> tuple[str, tuple[str, ...]]:
-    """Name the noise, and say why where the targets choose it: those of some rows, if all may."""
-    first = model._noises[0]
-    if model.noise == "auto":
-        X, y = table.take(rows_that_decide(table.n_rows, ROWS_OF_START))
-    if model.noise != "auto" or y.ndim > 1:
-        return first, ()
-    if model.missing == "posterior":
-        X, _ = fill_at_random(stream(0, "missing"), X)
-    Z = fit_quietly(X, model.standardize, model._labels()).transform(X)
-    deadline = options.deadline_before_chains(TIME_OF_NOISE)
-    gain = gain_of_factor(y, functools.partial(settings.left_out, X=Z, deadline=deadline))
-    with suppress(DataError):
-        if gain is not None:
-            right_targets(table, lambda y: y > 0.0, NOT_POSITIVE)
-            return LOGNORMAL, (say_factor(gain),)
-    return first, ()
-
-
 def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
     """Fit an estimator whose arguments have been checked; sets what scikit-learn's checks set."""
     table = check_table(model, X, y)
     settings = model._settings(table.n_rows)
     options = run_options(model, table.digest(), started)
-    law, said = _choose_noise(model, table, settings, options)
+    law, said = model._suiting_noise(table, settings, options)
     settings = replace(settings, noise=law)
-    is_normal = settings.noise_law is None
     if model.noise in OF_LOGARITHMS:  # what was chosen has been looked at
         right_targets(table, lambda y: y > 0.0, NOT_POSITIVE)
     target, shared = learn_spectrum(
@@ -568,12 +543,12 @@ def fit_result(model: Any, X: Any, y: Any, started: float) -> Result:
         ),
         sample_rows=fit_spectral,
         functions_of=function_draws,
-        complete_draws=complete if is_normal else None,
+        complete_draws=complete if settings.noise_law is None else None,
         draws_missing=model.missing == "posterior",
     )
     judged, draws = None, shared["draws"]
     shared["notes"] = (*said, *shared["notes"])
-    if settings.noise == "student_t" and (draws.flat("noise_df") <= _LEAST_DEGREES).mean() > 0.5:
+    if settings.noise == STUDENT and (draws.flat("noise_df") <= _LEAST_DEGREES).mean() > 0.5:
         shared["notes"] = (*shared["notes"], _HEAVY.format(_LEAST_DEGREES))
     noise = shared["functions"].mean_noise_std
     if (unlike := np.max(noise) / np.min(noise)) > _UNLIKE:

@@ -738,8 +738,9 @@ def left_out(
     left = _without_leverage(law, F)
     errors, shape = (y - law.mean @ F) / left, model.posterior_shape - 0.5
     rates = np.maximum(law.rate - 0.5 * left * np.square(errors), model.noise_rate)
-    logs = student_t.logpdf(errors, 2.0 * shape, scale=np.sqrt(rates / (shape * left)))
-    return logs, y - errors, law.rate / model.posterior_shape
+    stds = np.sqrt(rates / (shape * left))
+    logs = student_t.logpdf(errors, 2.0 * shape, scale=stds)
+    return logs, y - errors, stds, law.rate / model.posterior_shape
 
 
 def _first_law(

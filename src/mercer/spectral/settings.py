@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 from mercer.errors import NumericalError, UsageError
 from mercer.estimation.run import check_choice, check_count, check_positive
@@ -37,6 +38,7 @@ from mercer.spectral.model import (
     RIDGE_LIMITS,
     FirstFunction,
     GammaPrior,
+    HeteroscedasticNoise,
     RegressionModel,
     ScaleMixture,
     Scales,
@@ -106,6 +108,9 @@ def default_scale(n_inputs: int) -> Array:
 
 BOUNDS = (1.0 / 4.0, 16.0)
 _MOST_STEPS, _STEPS_OF_NOISE = 15, 40  # for a start; to tell a sum from a factor
+# Searches that may begin in several ways begin at these multiples of the first scales: those from
+# high frequencies miss smooth functions of a few among many inputs, those from low ones waves.
+BEGINNINGS = (1.0, 0.5, 0.25)
 PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
 
 
@@ -259,20 +264,31 @@ class SpectralSettings:
         deadline: float | None = None,
         limit: float = TAME,
         most_steps: int = _MOST_STEPS,
+        beginnings: tuple[float, ...] = (1.0,),
     ) -> Scales:
         """Search for the start on standardised rows X (n, d), y (n,): see `find_scales`.
 
-        Where the noise has far errors, targets count as no farther than ``limit``.
+        Where the noise has far errors, targets count as no farther than ``limit``. Of several
+        ``beginnings``, multiples of the first scales, the one that ends highest; none but the
+        first after ``deadline``.
         """
         n, d = X.shape
         y = np.clip(y, -limit, limit) if self.has_far_errors else y
         first = self.first_scales(d)
         model = self.model(n, d, math.prod(y.shape[1:]))
-        precision = self.start(first).linear_precision
-        return find_scales(rng, X, y, model, first, precision, penalty, deadline, most_steps)
+        precision, found = self.start(first).linear_precision, list[Scales]()
+        for factor in beginnings:
+            if found and is_late(deadline):
+                found.append(replace(found[0], is_cut=True))
+                break
+            begun = replace(first, scales=factor * first.scales)
+            given = model, begun, precision, penalty, deadline, most_steps
+            found.append(find_scales(rng, X, y, *given))
+        best = max(found, key=lambda each: each.log_evidence)
+        return replace(best, is_cut=any(each.is_cut for each in found))
 
     def left_out(self, y: Array, X: Array, deadline: float | None = None) -> LeftOut:
-        """Say of standardised targets (n,) what others say, given X (n, d): `gain_of_factor`.
+        """Say of standardised targets (n,) what others say, given X (n, d): `gains_of_noise`.
 
         The same whatever the seed is.
         """
@@ -457,6 +473,38 @@ class SpectralSettings:
         return base, ScalePrior(_SCALE_SHAPE, base.scale)
 
 
+# Whether the variance of the noise is a function of the inputs, from errors of targets left out.
+
+_FOLDS, _SPREADS, _STEPS_OF_VARIANCE = 5, (0.1, 0.25, 0.5, 1.0), 20
+
+
+def varying_law(errors: Array, X: Array) -> Array:
+    """Log density of errors (n,) of which the log variance is a function of rows X (n, d).
+
+    Of each fifth by the function that is the most probable given the others, within its range among
+    these; of the spread of functions by which all are the likeliest. The same whatever the seed is.
+    """
+    law = HeteroscedasticNoise().placed(stream(0, "scales", 5), default_scale(X.shape[1]), X)
+    told = np.vstack([np.zeros(len(X)), design(law.beside, X, has_linear_part=False)])
+    fold, squares, rng = np.arange(len(X)) % _FOLDS, np.square(errors), stream(0, "scales")
+    best = np.full(len(X), -math.inf)
+    for spread in _SPREADS:
+        logs = np.empty(len(X))
+        for k in range(_FOLDS):
+            others = fold != k
+            parameter, g = np.append(spread, np.zeros(len(law.centre))), np.zeros(len(X))
+            for _ in range(_STEPS_OF_VARIANCE):
+                variance = float(np.mean(squares[others] * np.exp(-g[others])))
+                say = law.hearer(variance, parameter, rng)
+                parameter = law.climbed(say(told[:, others], errors[others]), parameter)
+                g = parameter[1:] @ (told[1:] - law.centre[:, np.newaxis])
+                g = np.clip(g, g[others].min(), g[others].max())
+            variances = float(np.mean(squares[others] * np.exp(-g[others]))) * np.exp(g[~others])
+            logs[~others] = norm.logpdf(errors[~others], 0.0, np.sqrt(variances))
+        best = max(best, logs, key=np.sum)
+    return best
+
+
 # Waves that the rows show by themselves: needles, which chains that start from slow frequencies
 # would take for noise.
 #
@@ -630,7 +678,13 @@ class _Climber(Protocol):
     """What takes a few steps up the evidence of some rows."""
 
     def climb(
-        self, rng: np.random.Generator, X: Array, y: Array, *, deadline: float | None = None
+        self,
+        rng: np.random.Generator,
+        X: Array,
+        y: Array,
+        *,
+        deadline: float | None = None,
+        beginnings: tuple[float, ...] = (1.0,),
     ) -> Scales: ...
 
 
@@ -658,9 +712,12 @@ def choose_standardizer(
     T = y if numbers is None else numbers
     one, said = with_scales_by_evidence(first, X, T, may_warp=False)
     which = first.is_skewed(X) | first.is_clipped
-    if not which.any() or len(X) < _FEWEST_ROWS:
+    is_warped = which.any() and len(X) >= _FEWEST_ROWS
+    if not is_warped and ONE_SCALE not in said:
         return one, said
-    candidates = _candidates(X, first, fit_quietly(X, "std"), which)
+    # By what is found from there: with equal weights of inputs, as ``said``, neither may fit.
+    plain = fit_quietly(X, "std")
+    candidates = _candidates(X, first, plain, which) if is_warped else {"": first}
     if ONE_SCALE in said:
         candidates["given one scale with all others"] = one
     chosen = some_positions(stream(entropy, "rows", 1), len(X), most_rows)
@@ -669,10 +726,14 @@ def choose_standardizer(
         if is_late(deadline):
             break
         rng, Z = stream(entropy, "scales", 1), each.transform(X[chosen])
-        found = settings.climb(rng, Z, y[chosen], deadline=deadline)
+        begun = (1.0,) if is_warped else BEGINNINGS
+        found = settings.climb(rng, Z, y[chosen], deadline=deadline, beginnings=begun)
         if found.is_cut:
             break
         evidence[how] = found.log_evidence
+    if not is_warped:
+        is_one = len(evidence) < 2 or evidence[""] < max(evidence.values())
+        return (one, said) if is_one else (first, ())
     listed = ", ".join(repr(names[j]) for j in np.flatnonzero(which)[:5])
     more = int(which.sum()) - 5
     listed += f" and {more} more" if more > 0 else ""

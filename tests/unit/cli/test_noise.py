@@ -73,6 +73,28 @@ def test_it_is_proposed_where_noise_is_a_factor(run, tmp_path: Path, power: floa
     assert (pd.read_csv(tmp_path / "p.csv")["lower_90"] > 0.0).all()
 
 
+@pytest.mark.parametrize("df", [2.2, 1e6])
+def test_heavy_tails_are_proposed_where_targets_are_far_off(run, tmp_path: Path, df: float) -> None:
+    """To a model with normal noise; one that has such tails is as it should be."""
+    data, out, rng = tmp_path / "t.csv", tmp_path / "r.html", np.random.default_rng(5)
+    x = rng.uniform(-2.0, 2.0, 200)
+    y = np.sin(2.0 * x) + 0.1 * rng.standard_t(df, 200)
+    pd.DataFrame({"x": x, "y": y}).to_csv(data, index=False)
+    tiny = ["--set", "inference=map", "--set", "kernel=rbf", "--cv", "5", "--report", out]
+    code, said, err = run("fit", data, "--target", "y", *tiny)
+    assert code == 0, err
+    for text in (said, html.unescape(out.read_text())):
+        assert ("--set noise=student_t" in text) == (df < 3.0)
+    if df > 3.0:
+        return
+    code, said, err = run(
+        "fit", data, "--target", "y", "--model", "spectral", *NOISE[4:], "--cv", "3"
+    )
+    assert code == 0, err
+    assert "noise has heavy tails: targets left out are likelier so" in said
+    assert "farther off than expected" not in said
+
+
 @pytest.mark.parametrize("model", ["gp", "spectral"])
 def test_a_target_that_is_not_above_0_is_refused(run, tmp_path: Path, model: str) -> None:
     data = tmp_path / "prices.csv"

@@ -176,7 +176,7 @@ MODELS = [
     (GPRegressor, {**SOME, "inference": "map", "kernel": "isotropic(rbf)"}),
     (KernelGibbsClassifier, {**SOME, "n_draws": 10, "n_warmup": 10, "n_chains": 1}),
     (BaNKClassifier, SHORT),
-    (BaNKRegressor, SHORT),
+    (BaNKRegressor, {**SHORT, "noise": "normal"}),
     (SequentialKernelClassifier, {**SOME, "n_particles": 8}),
     (SequentialKernelRegressor, {**SOME, "n_particles": 8}),
 ]

@@ -73,7 +73,7 @@ def test_a_target_left_out_has_the_law_that_the_others_give_it(
     monkeypatch.setattr(
         fitting, "find_maximum", lambda *a, **k: found.append(search(*a, **k)) or found[0]
     )
-    logs, means, noise = fitting.left_out(y, X, settings, None)
+    logs, means, stds, noise = fitting.left_out(y, X, settings, None)
     theta = found[0].point.position
     C = settings.common.make_kernel().gram(theta[:-1], X) + settings.intercept_variance
     C += noise * np.eye(20)
@@ -83,6 +83,7 @@ def test_a_target_left_out_has_the_law_that_the_others_give_it(
         weights = np.linalg.solve(C[np.ix_(others, others)], C[others, i])
         mean, variance = weights @ y[others], C[i, i] - weights @ C[others, i]
         assert means[i] == pytest.approx(mean, abs=1e-9)
+        assert stds[i] == pytest.approx(np.sqrt(variance), rel=1e-9)
         assert logs[i] == pytest.approx(norm.logpdf(y[i], mean, np.sqrt(variance)), rel=1e-9)
 
 

@@ -3,13 +3,15 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from mercer.estimation.standardize import scale_target
+from mercer.estimation.standardize import ONE_SCALE, fit_standardizer, scale_target
+from mercer.spectral import settings
 from mercer.spectral.model import Scales
-from mercer.spectral.settings import SpectralSettings, choose_standardizer
+from mercer.spectral.settings import BEGINNINGS, SpectralSettings, choose_standardizer
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +89,7 @@ def test_so_many_rows_at_most_decide() -> None:
 
     class Climber:
         def climb(
-            self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, *, deadline=None
+            self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, *, deadline=None, **_
         ) -> Scales:
             sizes.append(len(X))
             return Scales(np.ones(X.shape[1]), 1.0, 0.0)
@@ -108,6 +110,60 @@ def test_a_threshold_close_to_the_median_moves_the_knee(n: int, knee: float) -> 
     assert ("knee at 0.1 interquartile ranges" in notes[0]) == (knee == 0.1)
     quartiles = np.quantile(column, (0.25, 0.75))
     np.testing.assert_allclose(standardizer.scale[0], knee * np.ptp(quartiles))
+
+
+def few_of_many(n: int, *spreads: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 24 inputs, of which the first two make the targets; all have spread 1 but those."""
+    rng = np.random.default_rng(12)
+    X = rng.standard_normal((n, 24))
+    y = np.tanh(X[:, 0]) * X[:, 1] + 0.05 * rng.standard_normal(n)
+    X[:, : len(spreads)] *= spreads
+    return X, (y - y.mean()) / y.std()
+
+
+@pytest.mark.parametrize("is_one", [False, True])
+def test_one_scale_is_taken_where_more_is_found_from_there(
+    monkeypatch: pytest.MonkeyPatch, is_one: bool
+) -> None:
+    """With all inputs alike it looks better; what counts is the evidence with scales found."""
+    X, y = few_of_many(400, 3.0, 0.3)
+    names = tuple(f"x{j}" for j in range(24))
+    plain = fit_standardizer(X, "std", names)
+    one = replace(plain, scale=np.full(24, plain.scale.mean()))
+    better, asked = (one if is_one else plain).transform(X), []
+
+    class Climber:
+        def climb(self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, **given) -> Scales:
+            asked.append(given["beginnings"])
+            return Scales(np.ones(24), 1.0, float(np.array_equal(X, better)))
+
+    monkeypatch.setattr(settings, "with_scales_by_evidence", lambda *_, **__: (one, (ONE_SCALE,)))
+    monkeypatch.setattr(settings, "fit_standardizer", lambda *_: plain)
+    found, said = choose_standardizer(X, y, "auto", names, Climber(), 1)
+    assert found is (one if is_one else plain)
+    assert said == ((ONE_SCALE,) if is_one else ())
+    assert asked == [BEGINNINGS] * 2
+
+
+def test_the_best_of_several_beginnings_is_the_start() -> None:
+    X, y = few_of_many(300)
+    each = [
+        SETTINGS.climb(np.random.default_rng(3), X, y, beginnings=(1.0, *BEGINNINGS[1:k]))
+        for k in range(1, len(BEGINNINGS) + 1)
+    ]
+    evidence = [found.log_evidence for found in each]
+    assert evidence == sorted(evidence)
+    assert evidence[-1] > evidence[0] + 30.0
+    matter = np.argsort(each[-1].scales)[-2:]
+    assert set(matter) == {0, 1}
+
+
+def test_no_other_beginning_is_tried_when_time_is_over() -> None:
+    X, y = few_of_many(60)
+    first = SETTINGS.climb(np.random.default_rng(3), X, y, deadline=-1.0)
+    found = SETTINGS.climb(np.random.default_rng(3), X, y, deadline=-1.0, beginnings=BEGINNINGS)
+    np.testing.assert_array_equal(found.scales, first.scales)
+    assert found.is_cut
 
 
 def test_the_choice_is_that_of_the_seed() -> None:
@@ -142,7 +198,7 @@ def test_the_choice_ends_with_the_time(
 
     class Climber:
         def climb(
-            self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, *, deadline=None
+            self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, *, deadline=None, **_
         ) -> Scales:
             tried.append(deadline)
             return Scales(np.ones(X.shape[1]), 1.0, float(len(tried)))
@@ -164,7 +220,7 @@ def test_the_choice_ends_with_the_time(
 def test_a_climb_that_was_cut_is_not_compared() -> None:
     class Climber:
         def climb(
-            self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, *, deadline=None
+            self, rng: np.random.Generator, X: np.ndarray, y: np.ndarray, *, deadline=None, **_
         ) -> Scales:
             return Scales(np.ones(X.shape[1]), 1.0, 0.0, is_cut=True)
 

@@ -182,7 +182,7 @@ def test_waves_are_found_one_after_the_other() -> None:
 def test_a_target_left_out_has_the_law_that_the_others_give_it() -> None:
     """The regression of all but one, solved anew for each."""
     (X, y), found = problem(15, 3), Scales(np.array([0.7, 0.5, 0.3]), 0.3)
-    logs, means, noise = left_out(np.random.default_rng(1), X, y, model(15, 4), found)
+    logs, means, stds, noise = left_out(np.random.default_rng(1), X, y, model(15, 4), found)
     W = np.random.default_rng(1).standard_normal((N_FREQUENCIES, 3)) * found.scales
     F = np.vstack([design(W, X, True), y])
     fewer, whole = replace(model(15, 4), n_rows=14), model(15, 4)
@@ -194,6 +194,7 @@ def test_a_target_left_out_has_the_law_that_the_others_give_it() -> None:
         spread = 1.0 + x @ cho_solve((law.factor, True), x)
         scale = np.sqrt(law.rate / fewer.posterior_shape * spread)
         assert means[i] == pytest.approx(law.mean @ x, abs=1e-9)
+        assert stds[i] == pytest.approx(scale, rel=1e-9)
         expected = t(2.0 * fewer.posterior_shape, law.mean @ x, scale).logpdf(y[i])
         assert logs[i] == pytest.approx(expected, rel=1e-9)
 
