@@ -312,12 +312,14 @@ class JudgedNumbers:
 # twentieth of a nat a row and two and a half standard errors, and hardly expects them worse. It has
 # heavy tails where a Student's t law of the errors, each in units of what is expected of it, does,
 # by a fiftieth and one standard error, and its centre is near their mean: the function of skewed
-# errors would be another one than the mean. It varies where a function of the inputs, learned from
-# the errors of other rows, does as their log variance, by .03 nats and one and a half. Of several
-# the likeliest, but a factor, which has no parameter, unless twice as much is gained otherwise.
+# errors is another one than the mean, and squared errors grow by the square of how far, which may
+# be a 25th of them, and a fifth of the nats that are gained. It varies where a function of the
+# inputs, learned from the errors of other rows, does as their log variance, by .03 nats and one and
+# a half. Of several the likeliest, but a factor, which has no parameter, unless twice as much is
+# gained otherwise.
 
 FEWEST_DECIDING, _WORTH_A_FACTOR, _STANDARD_ERRORS, _WORSE = 20, 0.05, 2.5, 1.1
-_WORTH_TAILS, _OFF_CENTRE = 0.02, 0.2  # standard deviations of the errors
+_WORTH_TAILS, _MOST_OFF, _OFF_A_NAT = 0.02, 0.04, 0.2
 _WORTH_VARYING, _ERRORS_OF_VARYING = 0.03, 1.5
 _DEGREES, _ROUNDS_OF_TAILS, _NARROWEST = (2.25, 3.0, 4.0, 6.0, 10.0, 18.0, 34.0), 50, 1e-6
 TIME_OF_NOISE = 0.1  # of the time that there is
@@ -382,7 +384,8 @@ def gain_of_tails(errors: Array, logs: Array) -> float:
     centre far from their mean.
     """
     tails, off = _student_law(errors)
-    return _sure_gain(tails - logs, _WORTH_TAILS, 1.0) if off <= _OFF_CENTRE else 0.0
+    gain = _sure_gain(tails - logs, _WORTH_TAILS, 1.0)
+    return gain if off**2 <= min(_MOST_OFF, _OFF_A_NAT * gain) else 0.0
 
 
 def _student_law(errors: Array) -> tuple[Array, float]:

@@ -11,7 +11,7 @@ from scipy.stats import t as student_t
 from sklearn.base import clone
 
 import mercer
-from mercer.estimation.numbers import gains_of_noise, likeliest_noise
+from mercer.estimation.numbers import gain_of_tails, gains_of_noise, likeliest_noise
 from mercer.estimation.standardize import LeftOut
 from mercer.posterior.positive_laws import LOGNORMAL, STUDENT, VARYING
 from mercer.spectral.settings import varying_law
@@ -115,6 +115,23 @@ def test_tails_gain_what_the_likeliest_law_of_the_errors_gains() -> None:
     assert gains(NORMAL, y, STUDENT) == {}
     assert gains(HEAVY[:19], y[:19], STUDENT) == {}
     assert gains(HEAVY, np.full(240, 2.0), STUDENT) == {}
+
+
+@pytest.mark.parametrize(
+    ("df", "larger", "is_taken"), [(2.5, 2.0, True), (2.5, 2.5, False), (4.5, 1.8, False)]
+)
+def test_a_centre_that_is_off_is_worth_its_gain(df: float, larger: float, is_taken: bool) -> None:
+    """Errors that are larger on one side, by which squared errors grow."""
+    errors = student_t.ppf((np.arange(240) + 0.5) / 240, df)
+    errors = np.where(errors > 0.0, larger * errors, errors)
+    own = student_t.fit(errors)
+    logs = norm.logpdf(errors, errors.mean(), errors.std())
+    gain = float((student_t.logpdf(errors, *own) - logs).mean())
+    off = (own[1] - errors.mean()) / errors.std()
+    assert gain > 0.02
+    assert (off**2 <= min(0.04, gain / 5.0)) == is_taken
+    found = gain_of_tails(errors, logs)
+    assert found == (pytest.approx(gain, abs=0.01) if is_taken else 0.0)
 
 
 def test_errors_that_are_nothing_but_for_some_rows_have_tails() -> None:
