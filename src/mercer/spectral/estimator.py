@@ -445,7 +445,8 @@ class BaNKRegressor(FunctionRegressor):
         Z = fit_quietly(X, self.standardize, self._labels()).transform(X)
         end = options.deadline_before_chains(TIME_OF_NOISE)
         laws = SUITING if is_filled or n > (self.kernel_rows or n) else self._noises
-        ask, varying = partial(settings.left_out, X=Z, deadline=end), partial(varying_law, X=Z)
+        given: dict[str, Any] = {"X": Z, "deadline": end}
+        ask, varying = partial(settings.left_out, **given), partial(varying_law, **given)
         gains = gains_of_noise(y, ask, laws, varying)
         if LOGNORMAL in gains and not (table.targets(np.arange(n)) > 0.0).all():
             del gains[LOGNORMAL]

@@ -80,7 +80,6 @@ from mercer.spectral.sampler import (
     global_share,
 )
 from mercer.spectral.settings import (
-    BEGINNINGS,
     MANY_ROWS,
     MOST_OF_FEW_ROWS,
     ROWS_OF_WARP,
@@ -128,17 +127,12 @@ def fit_spectral(
     with one_blas_thread():
         rng = stream(options.entropy, "rows")
         X, y = rows.take(some_positions(rng, rows.n_rows, ROWS_OF_START))
-        found, first = settings.first_scales(rows.n_inputs), None
-        deadline, right = options.deadline_before_chains(TIME_OF_START), np.ones(len(y), dtype=bool)
-        if settings.has_far_errors:
-            right, first, searched = settings.look_right(options.entropy, X, y, deadline)
-            if tied_rows(y).any():
-                settings = replace(settings, known_noise=first.noise_std**2)
-        elif settings.is_scale_learned:
-            rng, begun = stream(options.entropy, "scales"), BEGINNINGS
-            searched = settings.climb(rng, X, y, deadline=deadline, beginnings=begun)
+        deadline = options.deadline_before_chains(TIME_OF_START)
+        right, first, found = settings.search(options.entropy, X, y, deadline)
+        if first is not None and tied_rows(y).any():
+            settings = replace(settings, known_noise=first.noise_std**2)
         if settings.is_scale_learned:
-            found, X_right, y_right = searched, X[right], y[right]
+            X_right, y_right = X[right], y[right]
             model, rng = settings.model(*X_right.shape), stream(options.entropy, "scales", 3)
             waves = find_waves(rng, X_right, y_right, model, found)
             found = settings.with_waves(rng, replace(found, waves=waves), X_right, y_right)

@@ -297,6 +297,23 @@ class SpectralSettings:
             found = self.climb(stream(0, "scales"), X, y, deadline=deadline, most_steps=most)
             return left_out(stream(0, "scales"), X, y, self.model(*X.shape), found)
 
+    def search(
+        self, entropy: int, X: Array, y: Array, deadline: float | None
+    ) -> tuple[NDArray[np.bool_], FirstFunction | None, Scales]:
+        """Which rows X (n, d), y (n,) look right, around which function, and where chains start."""
+        right, first = np.ones(len(y), dtype=bool), None
+        begun: tuple[float, ...] = BEGINNINGS
+        found = searched = self.first_scales(X.shape[1])
+        if self.has_far_errors:  # the first way is how rows are looked at
+            right, first, searched = self.look_right(entropy, X, y, deadline)
+            begun = BEGINNINGS[1:]
+        if self.is_scale_learned:
+            rng, rows = stream(entropy, "scales"), (X[right], y[right])
+            found = self.climb(rng, *rows, deadline=deadline, beginnings=begun)
+            if searched.log_evidence > found.log_evidence:  # NaN where it was not looked for
+                found = searched
+        return right, first, found
+
     def look_right(
         self, entropy: int, X: Array, y: Array, deadline: float | None = None
     ) -> tuple[NDArray[np.bool_], FirstFunction, Scales]:
@@ -478,17 +495,20 @@ class SpectralSettings:
 _FOLDS, _SPREADS, _STEPS_OF_VARIANCE = 5, (0.1, 0.25, 0.5, 1.0), 20
 
 
-def varying_law(errors: Array, X: Array) -> Array:
+def varying_law(errors: Array, X: Array, deadline: float | None = None) -> Array:
     """Log density of errors (n,) of which the log variance is a function of rows X (n, d).
 
     Of each fifth by the function that is the most probable given the others, within its range among
-    these; of the spread of functions by which all are the likeliest. The same whatever the seed is.
+    these; of the spread of functions by which all are the likeliest, of those that are looked at
+    by the ``deadline``. The same whatever the seed is.
     """
     law = HeteroscedasticNoise().placed(stream(0, "scales", 5), default_scale(X.shape[1]), X)
     told = np.vstack([np.zeros(len(X)), design(law.beside, X, has_linear_part=False)])
     fold, squares, rng = np.arange(len(X)) % _FOLDS, np.square(errors), stream(0, "scales")
     best = np.full(len(X), -math.inf)
-    for spread in _SPREADS:
+    for i, spread in enumerate(_SPREADS):
+        if i > 0 and is_late(deadline):
+            break
         logs = np.empty(len(X))
         for k in range(_FOLDS):
             others = fold != k

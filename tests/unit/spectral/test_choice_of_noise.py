@@ -73,6 +73,8 @@ def test_a_variance_left_out_is_that_of_the_other_rows() -> None:
     assert logs.mean() > even.mean() + 0.5 * (truth.mean() - even.mean())
     assert logs.mean() < truth.mean()
     assert varying_law(NORMAL, X).mean() < norm.logpdf(NORMAL, 0.0, NORMAL.std()).mean() + 0.03
+    hasty = varying_law(errors, X, deadline=-1.0)
+    assert even.mean() < hasty.mean() < logs.mean()
     changed = errors.copy()
     changed[10] *= 1.5
     other = varying_law(changed, X)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mercer import BaNKRegressor
 from mercer.estimation.standardize import ONE_SCALE, fit_standardizer, scale_target
 from mercer.spectral import settings
 from mercer.spectral.model import Scales
@@ -156,6 +157,17 @@ def test_the_best_of_several_beginnings_is_the_start() -> None:
     assert evidence[-1] > evidence[0] + 30.0
     matter = np.argsort(each[-1].scales)[-2:]
     assert set(matter) == {0, 1}
+
+
+@pytest.mark.parametrize("noise", ["normal", "student_t"])
+def test_few_inputs_that_matter_are_found_whatever_the_noise(noise: str) -> None:
+    """Chains that start from a straight line stay there."""
+    X, y = few_of_many(300)
+    given = {"n_draws": 5, "n_warmup": 5, "n_chains": 1, "n_frequencies": 64, "progress": False}
+    model = BaNKRegressor(noise=noise, random_state=0, **given).fit(X, y)
+    new, truth = few_of_many(700)
+    residuals = model.predict(new[300:]) - truth[300:]
+    assert np.square(residuals).mean() < 0.5
 
 
 def test_no_other_beginning_is_tried_when_time_is_over() -> None:
