@@ -1,4 +1,4 @@
-"""What regressors share: predictions from a law of the target, and targets that may be wrong."""
+"""What regressors share: laws of predictions, targets that may be wrong, which noise there is."""
 
 from __future__ import annotations
 

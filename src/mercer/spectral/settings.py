@@ -28,6 +28,7 @@ from mercer.estimation.standardize import (
 from mercer.features.products import fill_features
 from mercer.likelihoods.label_noise import log_kinds, log_shares, tied_rows
 from mercer.numerics.cholesky import one_blas_thread
+from mercer.posterior.positive_laws import WITH_ERRORS
 from mercer.random import stream
 from mercer.sampling.signals import is_late, stop_when_late
 from mercer.spectral.base_measure import BaseMeasure, DiagonalBase, FullBase, ScalePrior
@@ -307,7 +308,9 @@ class SpectralSettings:
         if self.has_far_errors:  # the first way is how rows are looked at
             right, first, searched = self.look_right(entropy, X, y, deadline)
             begun = BEGINNINGS[1:]
-        if self.is_scale_learned:
+        if self.noise in WITH_ERRORS and self.is_scale_learned:  # in that one way only
+            found = searched
+        elif self.is_scale_learned:
             rng, rows = stream(entropy, "scales"), (X[right], y[right])
             found = self.climb(rng, *rows, deadline=deadline, beginnings=begun)
             if searched.log_evidence > found.log_evidence:  # NaN where it was not looked for
