@@ -35,7 +35,7 @@ from mercer.posterior.evaluation import (
     standing,
 )
 from mercer.posterior.labels import Audit, TargetAudit
-from mercer.posterior.positive_laws import CONTAMINATED_LOGNORMAL, STUDENT, noise_of
+from mercer.posterior.positive_laws import CONTAMINATED_LOGNORMAL, STUDENT, VARYING, noise_of
 
 # How to do it again, and what to do next: commands as they can be typed, seed, versions.
 
@@ -275,7 +275,7 @@ _LEAST_SCATTER = 50  # held-out rows
 _RAREST = 1e-12  # probability of a target that counts as no farther off
 
 
-_VARYING_NOISES = {"heteroscedastic", "negative_binomial"}
+_VARYING_NOISES = {VARYING, "negative_binomial"}
 
 
 def _noise_beside(evaluation: AnyEvaluation, estimator: Any) -> tuple[str, str] | None:
@@ -331,7 +331,7 @@ def _suiting_noise(held: HeldTargets) -> tuple[str, str] | None:
     if not abs(correlation) * np.sqrt(len(y)) > _VARYING:
         return None
     where, least = "high" if correlation > 0.0 else "low", y.min()
-    noise, how = "heteroscedastic", "to let the noise vary"
+    noise, how = VARYING, "to let the noise vary"
     if correlation > 0.0 and least == 0.0 and (y == np.rint(y)).all():
         noise = "negative_binomial"
     elif correlation > 0.0 and least > 0.0 and _is_factor(y, np.maximum(mean, least)):

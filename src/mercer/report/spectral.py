@@ -11,7 +11,7 @@ from mercer import plot
 from mercer.data.files import listing
 from mercer.posterior.draws import Table
 from mercer.posterior.labels import Audit
-from mercer.posterior.positive_laws import OF_LOGARITHMS, WITH_ERRORS
+from mercer.posterior.positive_laws import OF_LOGARITHMS, STUDENT, VARYING, WITH_ERRORS
 from mercer.report.audit import errors_words, wrong_values
 from mercer.report.section import (
     HOLDS_SUMMARIES,
@@ -185,14 +185,14 @@ def _count_words(estimator: Any) -> str:
 
 
 def _tail_words(estimator: Any) -> str:
-    if estimator.noise_ == "heteroscedastic":
+    if estimator.noise_ == VARYING:
         low, high = np.exp(np.quantile(estimator.posterior_.flat("noise_spread"), (0.05, 0.95)) / 2)
         return (
             " That is its geometric mean over the rows: it depends on the inputs, and is larger or "
             f"smaller by a factor of about {number(low, 2)} to {number(high, 2)} (90 % of the "
             "draws; 1 if the noise is alike everywhere). Intervals are wide where it is large."
         )
-    if estimator.noise_ != "student_t":
+    if estimator.noise_ != STUDENT:
         return ""
     low, high = np.quantile(estimator.posterior_.flat("noise_df"), (0.05, 0.95))
     return (

@@ -55,7 +55,7 @@ from mercer.likelihoods.label_noise import (
     rate_of,
 )
 from mercer.numerics.cholesky import factorise
-from mercer.posterior.positive_laws import LOGNORMAL, WITH_ERRORS
+from mercer.posterior.positive_laws import LOGNORMAL, STUDENT, VARYING, WITH_ERRORS
 from mercer.sampling.metropolis import slice_step
 from mercer.spectral.loops import read_factor, select_lower, tridiagonal_evidence
 
@@ -689,8 +689,8 @@ NOISES: Mapping[str, ScaleMixture | None] = {
     "normal": None,
     LOGNORMAL: None,
     **dict.fromkeys(WITH_ERRORS, ContaminatedNoise()),
-    "student_t": StudentNoise(),
-    "heteroscedastic": HeteroscedasticNoise(),
+    STUDENT: StudentNoise(),
+    VARYING: HeteroscedasticNoise(),
     COUNTS: None,
 }
 

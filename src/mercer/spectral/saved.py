@@ -21,7 +21,7 @@ from mercer.estimation.model_file import (
     restore_common,
 )
 from mercer.likelihoods.label_noise import N_KINDS
-from mercer.posterior.positive_laws import LOGNORMAL, WITH_ERRORS
+from mercer.posterior.positive_laws import LOGNORMAL, STUDENT, VARYING, WITH_ERRORS
 from mercer.posterior.schema import TARGET, Array, Fields, ListOf, Sizes, Text, Whole, check_arrays
 from mercer.spectral.class_fitting import MOST_CLASSES, ClassDraws, ClassResult, class_draws
 from mercer.spectral.fitting import Result
@@ -59,11 +59,11 @@ _OF_NOISE = {
     "normal": {"draws/log_evidence": Array(_DRAW)},
     LOGNORMAL: {"draws/log_evidence": Array(_DRAW)},
     **dict.fromkeys(WITH_ERRORS, _OF_ERRORS),
-    "student_t": {
+    STUDENT: {
         "draws/log_likelihood": Array(_DRAW),
         "draws/noise_df": Array(_DRAW, least=2.0, is_open=True),
     },
-    "heteroscedastic": {
+    VARYING: {
         "draws/log_likelihood": Array(_DRAW),
         "draws/noise_spread": Array(_DRAW, least=0.0, is_open=True),
         "draws/noise_frequencies": Array((*_DRAW, "Q", "d"), *_FREQUENCY),
@@ -196,7 +196,7 @@ def restore(parts: ModelParts, model: Any) -> Result:
     else:
         TARGET.check(values, "fields", {})
     check_arrays(parts.arrays, own | _OF_NOISE[settings.noise], sizes)
-    if settings.noise == "heteroscedastic":
+    if settings.noise == VARYING:
         coef = Array((*_DRAW, 2 * sizes["Q"] + 1), *_COEF)
         check_arrays(parts.arrays, {"draws/noise_coef": coef}, sizes)
         ends = parts.arrays.get("draws/noise_range", np.zeros(2))

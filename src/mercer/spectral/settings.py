@@ -280,13 +280,12 @@ class SpectralSettings:
         precision, found = self.start(first).linear_precision, list[Scales]()
         for factor in beginnings:
             if found and is_late(deadline):
-                found.append(replace(found[0], is_cut=True))
                 break
             begun = replace(first, scales=factor * first.scales)
             given = model, begun, precision, penalty, deadline, most_steps
             found.append(find_scales(rng, X, y, *given))
-        best = max(found, key=lambda each: each.log_evidence)
-        return replace(best, is_cut=any(each.is_cut for each in found))
+        is_cut = len(found) < len(beginnings) or any(each.is_cut for each in found)
+        return replace(max(found, key=lambda each: each.log_evidence), is_cut=is_cut)
 
     def left_out(self, y: Array, X: Array, deadline: float | None = None) -> LeftOut:
         """Say of standardised targets (n,) what others say, given X (n, d): `gains_of_noise`.
@@ -303,15 +302,14 @@ class SpectralSettings:
     ) -> tuple[NDArray[np.bool_], FirstFunction | None, Scales]:
         """Which rows X (n, d), y (n,) look right, around which function, and where chains start."""
         right, first = np.ones(len(y), dtype=bool), None
-        begun: tuple[float, ...] = BEGINNINGS
         found = searched = self.first_scales(X.shape[1])
-        if self.has_far_errors:  # the first way is how rows are looked at
+        if self.has_far_errors:
             right, first, searched = self.look_right(entropy, X, y, deadline)
-            begun = BEGINNINGS[1:]
         if self.noise in WITH_ERRORS and self.is_scale_learned:  # in that one way only
             found = searched
         elif self.is_scale_learned:
             rng, rows = stream(entropy, "scales"), (X[right], y[right])
+            begun = BEGINNINGS if first is None else BEGINNINGS[1:]  # rows were looked at by one
             found = self.climb(rng, *rows, deadline=deadline, beginnings=begun)
             if searched.log_evidence > found.log_evidence:  # NaN where it was not looked for
                 found = searched
@@ -507,7 +505,7 @@ def varying_law(errors: Array, X: Array, deadline: float | None = None) -> Array
     """
     law = HeteroscedasticNoise().placed(stream(0, "scales", 5), default_scale(X.shape[1]), X)
     told = np.vstack([np.zeros(len(X)), design(law.beside, X, has_linear_part=False)])
-    fold, squares, rng = np.arange(len(X)) % _FOLDS, np.square(errors), stream(0, "scales")
+    centred, fold = told[1:] - law.centre[:, np.newaxis], np.arange(len(X)) % _FOLDS
     best = np.full(len(X), -math.inf)
     for i, spread in enumerate(_SPREADS):
         if i > 0 and is_late(deadline):
@@ -515,17 +513,29 @@ def varying_law(errors: Array, X: Array, deadline: float | None = None) -> Array
         logs = np.empty(len(X))
         for k in range(_FOLDS):
             others = fold != k
-            parameter, g = np.append(spread, np.zeros(len(law.centre))), np.zeros(len(X))
-            for _ in range(_STEPS_OF_VARIANCE):
-                variance = float(np.mean(squares[others] * np.exp(-g[others])))
-                say = law.hearer(variance, parameter, rng)
-                parameter = law.climbed(say(told[:, others], errors[others]), parameter)
-                g = parameter[1:] @ (told[1:] - law.centre[:, np.newaxis])
-                g = np.clip(g, g[others].min(), g[others].max())
-            variances = float(np.mean(squares[others] * np.exp(-g[others]))) * np.exp(g[~others])
-            logs[~others] = norm.logpdf(errors[~others], 0.0, np.sqrt(variances))
+            variances = _variances(law, spread, (told[:, others], errors[others]), centred, others)
+            logs[~others] = norm.logpdf(errors[~others], 0.0, np.sqrt(variances[~others]))
         best = max(best, logs, key=np.sum)
     return best
+
+
+def _variances(
+    law: HeteroscedasticNoise,
+    spread: float,
+    known: tuple[Array, Array],
+    centred: Array,
+    others: NDArray[np.bool_],
+) -> Array:
+    """Variance of each row (n,) by what is ``known``, features and errors, of the ``others``."""
+    squares, rng, g = np.square(known[1]), stream(0, "scales"), np.zeros(len(others))
+    parameter, variance = np.append(spread, np.zeros(len(law.centre))), float(np.mean(squares))
+    with one_blas_thread():
+        for _ in range(_STEPS_OF_VARIANCE):
+            parameter = law.climbed(law.hearer(variance, parameter, rng)(*known), parameter)
+            g = parameter[1:] @ centred
+            g = np.clip(g, g[others].min(), g[others].max())
+            variance = float(np.mean(squares * np.exp(-g[others])))
+    return variance * np.exp(g)
 
 
 # Waves that the rows show by themselves: needles, which chains that start from slow frequencies
@@ -749,7 +759,7 @@ def choose_standardizer(
         if is_late(deadline):
             break
         rng, Z = stream(entropy, "scales", 1), each.transform(X[chosen])
-        begun = (1.0,) if is_warped else BEGINNINGS
+        begun = (1.0,) if is_warped else BEGINNINGS  # of many ways to warp each in one: for time
         found = settings.climb(rng, Z, y[chosen], deadline=deadline, beginnings=begun)
         if found.is_cut:
             break
