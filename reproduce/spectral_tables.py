@@ -383,8 +383,10 @@ def _noise(metrics: Metrics) -> list[str]:
     for cell in metrics["cells"]:
         for method, row in cell["scores"].items():
             log_score = row["log_score"]
+            chosen = dict.fromkeys(cell["chosen"] if method == "mercer, auto" else ())
+            name = f"{method}: {', '.join(chosen)}" if chosen else method
             rows.append(
-                [cell["data"], cell["n_rows"], method,
+                [cell["data"], cell["n_rows"], name,
                  "–" if log_score is None else f"{log_score:.3f}", f"{row['coverage_90']:.3f}",
                  f"{row['worst_third']:.3f}", f"{row['width_90']:.4g}",
                  f"{row['interval_score']:.4g}", f"{row['rmse']:.4g}", f"{row['cpu_seconds']:.1f}"]
@@ -518,7 +520,7 @@ SPECTRAL_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "spectral-figure-3-long": ("spectral-figure-3-long-v1", _long_chains),
     "spectral-counts": ("spectral-counts-v1", _counts),
     "spectral-ordered": ("spectral-ordered-v1", _ordered),
-    "spectral-noise": ("spectral-noise-v1", _noise),
+    "spectral-noise": ("spectral-noise-v2", _noise),
     "spectral-missing": ("spectral-missing-v1", _missing),
     "spectral-missing-classes": ("spectral-missing-v1", _missing_of_classes),
     "spectral-default": ("spectral-default-v1", _defaults),

@@ -37,7 +37,6 @@ from mercer import BaNKRegressor
 from reproduce.cells import measured_tables
 
 SEED = 0
-HAS_NO_RECORD_YET = True
 NEEDS_PACKAGES = ("statsmodels",)
 N_SEEDS, N_NEW, BLOCK = 2, 2000, 500
 #: Name, rows.

@@ -282,20 +282,21 @@ def test_counts_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_noise_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reproduce.scenarios import spectral_noise_v1 as scenario
+    from reproduce.scenarios import spectral_noise_v2 as scenario
 
     monkeypatch.setattr(scenario, "N_NEW", 40)
     own = {"n_draws": 10, "n_warmup": 10, "n_chains": 1, "n_frequencies": 24}
     model = scenario._model
     monkeypatch.setattr(scenario, "_model", lambda *names: model(*names).set_params(**own))
     rows = scenario._cell("absolute", 60, 0) + scenario._cell("diabetes", 60, 0)
-    assert len(rows) == 5 + 6
+    assert len(rows) == 6 + 7
     for row in rows:
         assert 0.0 <= row["worst_third"] <= row["coverage_90"] <= 1.0
         assert row["interval_score"] >= row["width_90"] > 0.0
         assert (row["log_score"] is None) == (row["method"] == scenario.QUANTILES)
     metrics = scenario.summary(rows)
-    assert len(lines_of("spectral-noise", metrics)) == 2 + 11
+    assert len(lines_of("spectral-noise", metrics)) == 2 + 13
+    assert all(each["chosen"] for each in metrics["cells"])
 
 
 def test_missing_inputs_beside_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
