@@ -295,10 +295,12 @@ def logistic_ridge_density(
 ) -> RidgeDensity:
     """Prepare the density of one stick's ridge from [Phi, H, z]' Omega [Phi, H, z].
 
-    Omega are Polya-Gamma variables, that are given; coefficients are integrated out.
+    Omega are Polya-Gamma variables, that are given; coefficients are integrated out. Those of
+    large counts weigh more than rows do, and leave more of rounding.
     """
     reduced = reduce_products(gram, linear_precisions, device=device)
-    return RidgeDensity(*reduced, None, 0.0, prior, lowest_ridge(n_rows))
+    total = float(gram.diagonal()[: len(gram) - 1 - len(linear_precisions)].sum())
+    return RidgeDensity(*reduced, None, 0.0, prior, lowest_ridge(max(n_rows, total)))
 
 
 class WeighedOnce:
@@ -528,7 +530,7 @@ class ClassSampler(ClassChain):
             if model.ridge_prior is not None:
                 linear, n = self._linear(precisions[k]), self.rows.n_rows
                 density = logistic_ridge_density(gram, linear, model.ridge_prior, n, self._device)
-                ridges[k] = draw_ridge(rng, density, float(ridges[k]))
+                ridges[k] = draw_ridge(rng, density, density.lifted(float(ridges[k])))
             diagonal = model.prior_precisions(2 * len(W), ridges[k], precisions[k])
             law = logistic_coefficients(gram, diagonal, self._device)
             mean[k], deviations[k] = law.mean, law.draw(rng, self.n_deviations)

@@ -101,6 +101,10 @@ def design(frequencies: Array, X: Array, has_linear_part: bool) -> Array:
 RIDGE_LIMITS = (1e-12, 1e8)
 
 
+# So that the logarithm of a lifted ridge is not below that of the least by rounding.
+_ABOVE = 1.0 + 1e-9
+
+
 def lowest_ridge(total: float) -> float:
     """Return the least ridge that rounding leaves of products whose trace is ``total``.
 
@@ -163,9 +167,7 @@ class RegressionModel:
 
     def lifted(self, ridge: float) -> float:
         """Return a ridge as it is given, or one that fewer rows taught at least `lowest_ridge`."""
-        # A little above, so that its logarithm is not below that of the least by rounding.
-        least = (1.0 + 1e-9) * self.lowest_ridge
-        return ridge if self.ridge_prior is None else max(ridge, least)
+        return ridge if self.ridge_prior is None else max(ridge, _ABOVE * self.lowest_ridge)
 
     def added(self, prior_precisions: Array) -> Array:
         """Return what the diagonal of [F, Y]'[F, Y] takes: Lambda_0, then 2 b_0 of each output."""
@@ -303,6 +305,10 @@ class RidgeDensity:
     rate: float
     prior: GammaPrior
     lowest: float
+
+    def lifted(self, ridge: float) -> float:
+        """Return a ridge, or one that is barely allowed where it is less."""
+        return max(ridge, _ABOVE * self.lowest)
 
     def __call__(self, log_ridge: float) -> float:
         """Evaluate at one value; minus infinity below ``lowest`` or beyond `RIDGE_LIMITS`."""

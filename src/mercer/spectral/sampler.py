@@ -621,7 +621,7 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         model, ridge = self._model_of(gram), state.ridge
         if model.ridge_prior is not None:
             density = ridge_density(model, gram, state.linear_precision, self._device)
-            ridge = draw_ridge(rng, density, model.lifted(ridge))
+            ridge = draw_ridge(rng, density, density.lifted(ridge))
         new = self._complete(rng, W, gram, ridge, state.linear_precision, mixture)
         new = self._turn(rng, new)
         if noise is not None:
