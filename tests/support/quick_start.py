@@ -13,6 +13,7 @@ import pytest
 
 from mercer.spectral import model, settings
 
+HOMES = (model, settings)
 WHOLE = model.N_FREQUENCIES
 
 
@@ -20,6 +21,13 @@ WHOLE = model.N_FREQUENCIES
 def quick_start() -> Iterator[None]:
     """Before what a module fits once."""
     with pytest.MonkeyPatch.context() as patch:
-        for home in (model, settings):
+        for home in HOMES:
             patch.setattr(home, "N_FREQUENCIES", 24)
         yield
+
+
+@pytest.fixture
+def whole_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for a start as it is, for one test."""
+    for home in HOMES:
+        monkeypatch.setattr(home, "N_FREQUENCIES", WHOLE)

@@ -12,24 +12,14 @@ from scipy import stats
 import mercer
 from mercer.errors import UsageError
 from mercer.posterior.container import read_container, write_container
-from mercer.spectral import model as spectral_model
-from mercer.spectral import settings
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.model import HeteroscedasticNoise, log_variances
 from mercer.spectral.prediction import FunctionDraws
 from support.mangled import set_array, taken
-from support.quick_start import WHOLE
 from support.spectral_fits import tiny
 from support.statistics import few_first
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
-
-
-@pytest.fixture
-def whole_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search for a start as it is: hard targets are hardest there."""
-    for home in (spectral_model, settings):
-        monkeypatch.setattr(home, "N_FREQUENCIES", WHOLE)
 
 
 def table(n: int, seed: int, *, is_even: bool = False) -> tuple[np.ndarray, ...]:

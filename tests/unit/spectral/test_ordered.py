@@ -40,6 +40,7 @@ def model() -> mercer.BaNKClassifier:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("whole_start")
 def test_an_order_is_worth_rows() -> None:
     """Of a hundred rows: ahead in both scores, in the log score by three standard errors."""
     few, labels = X[:100], NAMES[RANK[:100]]
