@@ -231,6 +231,14 @@ def _one_scale(metrics: dict[str, Any]) -> list[str]:
     return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
 
 
+def _weights(metrics: dict[str, Any]) -> list[str]:
+    header = ["table", "labels flipped", "fits with weights", "log score, none", "weights",
+              "error, none", "weights", "precision, none", "weights"]  # fmt: skip
+    keys = ["data", "rate", "weights_is_weighed", "none_log_score", "weights_log_score",
+            "none_error", "weights_error", "none_precision", "weights_precision"]  # fmt: skip
+    return table(header, [[row[key] for key in keys] for row in metrics["rows"]])
+
+
 def _startup(metrics: dict[str, Any]) -> list[str]:
     names = {
         "help_seconds": "`mercer --help`",
@@ -462,6 +470,7 @@ _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
     "gp-memory": ("gp-memory-v1", _size),
     "seconds-classes": ("seconds-classes-v1", _seconds_of_classes),
     "one-scale": ("one-scale-v1", _one_scale),
+    "sphere-weights": ("sphere-weights-v1", _weights),
     "startup": ("startup-v1", _startup),
     "sphere-cone": ("sphere-cone-v1", _cone),
     "sphere-noise": ("sphere-noise-v1", _noise),

@@ -98,6 +98,22 @@ def test_labels_of_rows_on_two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0.0 < found["gib_a_worker"] < 4.0
 
 
+def test_weights_of_inputs_and_none() -> None:
+    from reproduce.scenarios import sphere_weights_v1 as scenario
+    from reproduce.tables import _TABLES
+
+    short = {"n_draws": 30, "n_warmup": 30, "n_chains": 1, "nugget": 0.1}
+    rows = scenario.cell("simulated 8", 300, 0, **short)
+    assert [row["is_weighed"] for row in rows[:2]] == [False, True]
+    assert rows[1]["log_score"] < rows[0]["log_score"]
+    assert all(row["precision"] > 0.2 for row in rows[2:])
+    found = scenario.summary(rows)
+    assert [(row["data"], row["rate"]) for row in found["rows"]] == [
+        ("simulated 8", 0.0), ("simulated 8", 0.1)
+    ]  # fmt: skip
+    assert len(_TABLES["sphere-weights"][1](found)) == 2 + 2
+
+
 def test_one_scale_for_columns_of_one_unit() -> None:
     from reproduce.scenarios import one_scale_v1 as scenario
     from reproduce.tables import _TABLES

@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import yeojohnson
 
 from mercer.errors import DataError, MercerWarning, warn_user
+from mercer.numerics.cholesky import (
+    factorise,
+    invert_factored,
+    one_blas_thread,
+    solve_positive,
+)
 
 METHODS = ("auto", "std", "common", "robust", "yeo-johnson", "arcsinh", False)
 _WARPS = ("yeo-johnson", "arcsinh")
@@ -249,11 +255,9 @@ def with_scales_by_evidence(
     It is that of targets (n,) or (n, q) given X (n, d). A note says which; no warp is tried unless
     it ``may_warp``.
     """
-    rows = rows_that_decide(len(X))
-    X = np.asarray(X[rows], dtype=np.float64)
-    T = (targets if targets.ndim > 1 else targets[:, np.newaxis])[rows].astype(np.float64)
+    X, T = _that_decide(X, targets)
     plain = fit_quietly(X, "std")
-    scales, T = plain.scale[plain.scale > 0.0], T[:, np.ptp(T, axis=0) > 0.0]
+    scales = plain.scale[plain.scale > 0.0]
     is_clipped = found.is_clipped
     are_apart = len(scales) >= fewest and scales.max() > _APART * scales.min()
     may_warp = may_warp and X.shape[1] <= _MOST_WARPED
@@ -261,8 +265,6 @@ def with_scales_by_evidence(
     is_asked = are_apart or bool((is_clipped | is_skewed).any())
     if not is_asked or len(X) < _FEWEST_ROWS or T.shape[1] == 0:
         return found, ()
-    T = T - T.mean(axis=0)
-    T = np.clip(T / _std(T), -_TAME, _TAME)
     centre = np.where(is_clipped, plain.centre, found.centre)
     scale = np.where(is_clipped, plain.scale, found.scale)
     kind = np.full_like(found.kind, _PLAIN)
@@ -276,11 +278,20 @@ def with_scales_by_evidence(
             SKEWED_WARPED: _mixed(warped, found, is_skewed),
             ALL_WARPED: _mixed(warped, found, every),
         }
-    evidence = {how: _evidence(each.transform(X), T) for how, each in others.items()}
+    evidence = {how: _evidence(each.transform(X), T)[0] for how, each in others.items()}
     best = max(evidence, key=lambda how: evidence[how])
-    if evidence[best] - _evidence(found.transform(X), T) <= _WORTH * len(X):
+    if evidence[best] - _evidence(found.transform(X), T)[0] <= _WORTH * len(X):
         return found, ()
     return others[best], (best,)
+
+
+def _that_decide(X: Array, targets: Array) -> tuple[Array, Array]:
+    """Rows (m, d) that are asked, and their standardised targets (m, q) that are not constant."""
+    rows = rows_that_decide(len(X))
+    T = (targets if targets.ndim > 1 else targets[:, np.newaxis])[rows].astype(np.float64)
+    T = T[:, np.ptp(T, axis=0) > 0.0]
+    T = T - T.mean(axis=0)
+    return np.asarray(X[rows], dtype=np.float64), np.clip(T / _std(T), -_TAME, _TAME)
 
 
 def _mixed(one: Standardizer, other: Standardizer, which: NDArray[np.bool_]) -> Standardizer:
@@ -301,19 +312,145 @@ def fit_quietly(X: Array, method: object, names: tuple[str, ...] = ()) -> Standa
         return fit_in_parts([X], method, names or ("",) * X.shape[1])
 
 
-def _evidence(Z: Array, T: Array) -> float:
-    """Highest log evidence of standardised targets (n, q) given rows Z (n, d), up to a constant."""
+def _evidence(Z: Array, T: Array) -> tuple[float, float, float]:
+    """Highest log evidence of standardised targets (n, q) given rows Z (n, d), up to a constant.
+
+    With the length scale and the noise at which it is.
+    """
     n, q = T.shape
     distances = pdist(Z, "sqeuclidean")
-    typical, best = float(np.median(distances)) or 1.0, -math.inf
+    typical, best = float(np.median(distances)) or 1.0, (-math.inf, 1.0, 1.0)
     squares = squareform(distances)
     for length in _LENGTHS:
         K = np.exp(-0.5 / (length**2 * typical) * squares) + 1.0
         for noise in _NOISES:
             L = np.linalg.cholesky(K + noise * np.eye(n))
             size = np.square(solve_triangular(L, T, lower=True)).sum() / (n * q)
-            best = max(best, -q * float(np.log(L.diagonal()).sum() + 0.5 * n * np.log(size)))
+            value = -q * float(np.log(L.diagonal()).sum() + 0.5 * n * np.log(size))
+            best = max(best, (value, length * math.sqrt(typical), noise))
     return best
+
+
+# Weights of the inputs, for models that have one length scale.
+#
+# The same evidence at its maximum over a length scale of each input, whose logarithms are a priori
+# normal around a common one. How far they spread, if at all, is told by rows left out: the squared
+# error must be smaller by two standard errors. The evidence itself cannot tell: at its maximum over
+# many weights it rises with the spread, and of new rows less is known.
+
+_SPREADS, _SURE, _FOLDS = (0.3, 0.6), 2.0, 3
+_MOST_WEIGHED, _MOST_STEPS, _NEARLY = 300, 25, 1e-4
+_NOISE_LIMITS, _WEIGHT_LIMITS = (0.02, 30.0), (-12.0, 6.0)  # of weights the logarithm
+_HARDLY = 0.1  # of the largest weight
+WEIGHED = "inputs are weighed by how much the target depends on them, by rows left out: "
+
+
+def weigh_inputs(
+    found: Standardizer, X: Array, targets: Array, names: tuple[str, ...]
+) -> tuple[Standardizer, tuple[str, ...]]:
+    """Multiply standardised columns by weights, where targets (n,) or (n, q) of rows X (n, d) gain.
+
+    The root mean square of the weights is 1. A note says which inputs count.
+    """
+    X, T = _that_decide(X, targets)
+    is_varied = found.scale > 0.0
+    d = int(is_varied.sum())
+    if len(X) < _FEWEST_ROWS or not 2 <= d <= _MOST_WEIGHED or T.shape[1] == 0:
+        return found, ()
+    Z = found.transform(X)[:, is_varied]
+    with one_blas_thread():
+        spread = _spread_of_weights(Z, T)
+        if spread == 0.0:
+            return found, ()
+        weights, _ = _Weighing(Z, T).climb(spread)
+    after_scale = found.after_scale.copy()
+    after_scale[is_varied] *= math.sqrt(np.mean(weights**2)) / weights
+    share, number = weights / weights.max(), np.flatnonzero(is_varied)
+    most = ", ".join(f"{names[number[k]]!r} {share[k]:.2g}" for k in np.argsort(-share)[:5])
+    n_idle = int((share < _HARDLY).sum())
+    idle = f"; {n_idle} of {d} hardly count" if n_idle else ""
+    return replace(found, after_scale=after_scale), (WEIGHED + most + idle,)
+
+
+def _spread_of_weights(Z: Array, T: Array) -> float:
+    """How far weights of inputs are apart, as rows left out tell: 0 where none is surely better."""
+    fold = (np.arange(len(Z)) * _GOLDEN % 1.0 * _FOLDS).astype(np.int64)
+    errors = {spread: np.empty(len(Z)) for spread in (0.0, *_SPREADS)}
+    for k in range(_FOLDS):
+        seen, left_out = fold != k, fold == k
+        weighing = _Weighing(Z[seen], T[seen])
+        for spread, each in errors.items():
+            expected = weighing.predict(Z[left_out], *weighing.climb(spread))
+            each[left_out] = np.square(T[left_out] - expected).sum(axis=1)
+    gains = {spread: errors[0.0] - errors[spread] for spread in _SPREADS}
+    sure = {
+        spread: gain.mean() for spread, gain in gains.items()
+        if gain.mean() > _SURE * gain.std() / math.sqrt(len(gain))
+    }  # fmt: skip
+    return max(sure, key=lambda spread: sure[spread], default=0.0)
+
+
+def _exponential(A: Array, B: Array) -> Array:
+    """exp(-|a - b|^2 / 2) of rows (n, d) and (m, d)."""
+    squares = [0.5 * np.einsum("ij,ij->i", each, each) for each in (A, B)]
+    return np.asarray(np.exp(np.minimum(A @ B.T - np.add.outer(*squares), 0.0)))
+
+
+class _Weighing:
+    """Regression of standardised targets T (n, q) on rows Z (n, d) with a weight of each input."""
+
+    def __init__(self, Z: Array, T: Array) -> None:
+        self._Z, self._T, self._squares = Z, T, Z * Z
+        _, length, noise = _evidence(Z, T)
+        self._start = -math.log(length), math.log(max(noise, _NOISE_LIMITS[0]))
+
+    def climb(self, spread: float) -> tuple[Array, float]:
+        """Weights (d,) and noise, a share of the variance, of the highest posterior density."""
+        d = self._Z.shape[1]
+        level, noise = self._start
+        start = np.concatenate([np.zeros(d), [level, noise]])
+        logs = tuple(np.log(_NOISE_LIMITS))
+        bounds = [(None, None)] * d + [_WEIGHT_LIMITS, logs]
+        options = {"maxiter": _MOST_STEPS, "ftol": _NEARLY}
+        found = minimize(
+            self._loss, start, spread, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
+        return self._weights(found.x, spread), math.exp(found.x[-1])
+
+    def predict(self, Z: Array, weights: Array, noise: float) -> Array:
+        """Expected targets of rows Z (m, d), shape (m, q)."""
+        C = _exponential(self._Z * weights, self._Z * weights) + 1.0
+        C.flat[:: len(C) + 1] += noise
+        across = _exponential(Z * weights, self._Z * weights) + 1.0
+        return np.asarray(across @ solve_positive(C, self._T))
+
+    @staticmethod
+    def _weights(x: Array, spread: float) -> Array:
+        return np.asarray(np.exp(np.clip(x[-2] + spread * x[:-2], *_WEIGHT_LIMITS)))
+
+    def _loss(self, x: Array, spread: float) -> tuple[float, Array]:
+        """Negative log posterior density and its gradient, up to a constant."""
+        (n, q), noise = self._T.shape, math.exp(x[-1])
+        weights = self._weights(x, spread)
+        K = _exponential(self._Z * weights, self._Z * weights)
+        C = np.asfortranarray(K + 1.0)
+        C.flat[:: n + 1] += noise
+        L = factorise(C)
+        half_log_det = float(np.log(L.diagonal()).sum())
+        inverse = np.tril(invert_factored(L))
+        inverse += np.tril(inverse, -1).T
+        solved = inverse @ self._T
+        size = float((self._T * solved).sum()) / (n * q)
+        value = -q * (half_log_det + 0.5 * n * math.log(size))
+        slope = solved @ solved.T / size - q * inverse  # twice that in C
+        M = slope * K
+        own = self._squares.T @ M.sum(axis=0) - (self._Z * (M @ self._Z)).sum(axis=0)
+        by_log_weight = -np.square(weights) * own
+        gradient = np.concatenate([
+            spread * by_log_weight - x[:-2],
+            [by_log_weight.sum(), 0.5 * noise * float(np.trace(slope))],
+        ])  # fmt: skip
+        return 0.5 * float(x[:-2] @ x[:-2]) - value, -gradient
 
 
 def _unchanged(X: Array, names: tuple[str, ...]) -> Standardizer:

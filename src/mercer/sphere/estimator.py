@@ -29,6 +29,7 @@ from mercer.estimation.standardize import (
     identity,
     indicators,
     rows_that_decide,
+    weigh_inputs,
     with_scales_by_evidence,
 )
 from mercer.estimation.tasks import classes_of_rows
@@ -429,8 +430,9 @@ class KernelGibbsClassifier(SampleClassifier):
         Adds 1 to the kernel, whose mean variance is 1; not for a precomputed one.
     standardize : str or False, default="auto"
         As for `GPClassifier`. "auto" leaves a Gram matrix, and the rows that a callable kernel
-        takes, as they are: its scales are in their units. It asks the targets for one scale, or
-        for warps, where kernel and length scale are given by names only.
+        takes, as they are: its scales are in their units. It asks the targets for one scale, for
+        warps, and for weights of the inputs, which ``notes_`` names, where kernel and length scale
+        are given by names only.
     max_seconds : float or None, default=None
         Stop after a whole step once so much time has passed; ``notes_`` says so. Up to half of it
         goes into the comparison of models, which is cut short by then, and above 5000 rows one of
@@ -617,7 +619,7 @@ class KernelGibbsClassifier(SampleClassifier):
     ) -> tuple[Array | StoredInputs, tuple[str, ...]]:
         """Learn the standardisation, apply it, of many rows on a disk as they are read, with notes.
 
-        There are no weights of the inputs: several columns may have one scale.
+        The kernel has no weights of the inputs: these are in it, and several may have one scale.
         """
         said: tuple[str, ...] = ()
         if isinstance(X, RowSource) and folder is None:
@@ -636,9 +638,13 @@ class KernelGibbsClassifier(SampleClassifier):
             if method == "auto" and is_named:  # a length scale that is given is in their units
                 rows = rows_that_decide(len(labels))
                 some = X.take(rows)[:, :-1] if isinstance(X, RowSource) else X[rows]
+                T, names = indicators(labels[rows]), self.feature_labels_
                 self.standardizer_, said = with_scales_by_evidence(
-                    self.standardizer_, some, indicators(labels[rows]), SEVERAL_COLUMNS
+                    self.standardizer_, some, T, SEVERAL_COLUMNS
                 )
+                if self.kernel != "linear":
+                    self.standardizer_, weighed = weigh_inputs(self.standardizer_, some, T, names)
+                    said += weighed
         if isinstance(X, RowSource):
             assert folder is not None
             return StoredInputs(X, self.standardizer_, folder), said

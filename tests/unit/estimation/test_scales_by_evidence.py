@@ -29,10 +29,13 @@ from mercer.estimation.standardize import (
     ONE_SCALE,
     SEVERAL_COLUMNS,
     SKEWED_WARPED,
+    WEIGHED,
+    _Weighing,
     fit_scales,
     fit_standardizer,
     indicators,
     rows_that_decide,
+    weigh_inputs,
 )
 
 D = 20
@@ -153,7 +156,7 @@ def test_the_evidence_is_that_of_a_normal_law(monkeypatch: pytest.MonkeyPatch) -
 
     best = max(map(log_density, np.geomspace(0.05, 20.0, 20_001)))
     of_unit = -12.0 * (1.0 + np.log(2.0 * np.pi))
-    assert standardize._evidence(Z, T) == pytest.approx(best - of_unit, abs=1e-5)
+    assert standardize._evidence(Z, T)[0] == pytest.approx(best - of_unit, abs=1e-5)
 
 
 @pytest.mark.parametrize("n", [1, 399, 400, 401, 1297, 10_000_000])
@@ -349,3 +352,139 @@ def test_a_kernel_that_is_named_takes_columns_as_they_are() -> None:
     y = np.sin(2.0 * np.log(X[:, 0])) + X[:, 2]
     model = GPRegressor(kernel="rbf", inference="map", random_state=0, progress=False).fit(X, y)
     assert not model.standardizer_.is_warped.any()
+
+
+# Weights of inputs, for models that have one length scale.
+
+
+def few_that_count(
+    n: int = 200, d: int = 12, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Labels that are a function of the first two inputs, in units of their own."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.geomspace(1.0, 1e3, d) - 7.0
+    f = (X[:, 0] + 7.0) * (X[:, 1] + 7.0) / np.geomspace(1.0, 1e3, d)[1]
+    return X, (f + 0.1 * rng.standard_normal(n) > 0.0).astype(np.int64)
+
+
+def weighed(X: NDArray[np.float64], targets: NDArray[Any]) -> Any:
+    names = tuple(f"x{j}" for j in range(X.shape[1]))
+    found = standardize.fit_quietly(X, "auto")
+    return found, *weigh_inputs(found, X, targets, names)
+
+
+@pytest.mark.parametrize("is_class", [True, False])
+def test_inputs_weigh_as_targets_depend_on_them(is_class: bool) -> None:
+    X, labels = few_that_count()
+    X[:, 5] = 3.0
+    found, learned, (said,) = weighed(X, indicators(labels) if is_class else X[:, 0] * X[:, 1])
+    weights = found.after_scale / learned.after_scale
+    assert weights[5] == 1.0
+    used = np.delete(weights, 5)
+    assert np.mean(used**2) == pytest.approx(1.0)
+    assert set(np.argsort(-used)[:2]) == {0, 1}
+    assert used[2:].max() < 0.25 * used[:2].min()
+    assert said.startswith((f"{WEIGHED}'x0' 1, 'x1'", f"{WEIGHED}'x1' 1, 'x0'"))
+    Z = learned.transform(X)
+    np.testing.assert_allclose(Z, found.transform(X) * weights, rtol=1e-12)
+    assert not Z[:, 5].any()
+    np.testing.assert_allclose(learned.inverse(Z), X, rtol=1e-9)
+
+
+def test_a_note_says_how_many_inputs_hardly_count() -> None:
+    X, labels = few_that_count()
+    (said,) = weighed(X, indicators(labels))[2]
+    assert said.endswith(" of 12 hardly count")
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_inputs_of_noise_are_not_weighed(n_classes: int) -> None:
+    """Of forty inputs and sixty rows the evidence alone would find some that tell all labels."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, labels = rng.standard_normal((60, 40)), np.arange(60) % n_classes
+        found, learned, said = weighed(X, indicators(rng.permutation(labels)))
+        assert learned is found
+        assert said == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_inputs_that_count_alike_are_hardly_weighed(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((300, 12))
+    labels = (X.sum(axis=1) + rng.standard_normal(300) > 0.0).astype(np.int64)
+    found, learned, said = weighed(X, indicators(labels))
+    assert np.ptp(np.log(found.after_scale / learned.after_scale)) < 1.0
+    assert (learned is found) == (said == ())
+
+
+@pytest.mark.parametrize("kept", ["few rows", "one column", "one class", "many columns"])
+def test_inputs_that_cannot_be_weighed_stay(kept: str) -> None:
+    X, labels = few_that_count()
+    X, targets = {
+        "few rows": (X[:19], indicators(labels[:19])),
+        "one column": (X * (np.arange(12) == 0), indicators(labels)),
+        "one class": (X, indicators(np.zeros(len(X)))),
+        "many columns": (np.tile(X, 26), indicators(labels)),
+    }[kept]
+    found, learned, said = weighed(X, targets)
+    assert learned is found
+    assert said == ()
+
+
+def test_the_density_of_weights_has_its_gradient() -> None:
+    X, labels = few_that_count(60, 4)
+    T = np.column_stack([labels - labels.mean(), X[:, 0] + 7.0])
+    weighing = _Weighing(standardize.fit_quietly(X, "std").transform(X), T)
+    x = np.array([0.3, -0.7, 1.1, 0.2, -0.5, -1.5])
+    for spread in (0.0, 0.6):
+        value, slope = weighing._loss(x, spread)
+        steps = 1e-6 * np.eye(6)
+        by_steps = [
+            (weighing._loss(x + e, spread)[0] - weighing._loss(x - e, spread)[0]) / 2e-6
+            for e in steps
+        ]
+        np.testing.assert_allclose(slope, by_steps, rtol=1e-5, atol=1e-6)
+        assert np.isfinite(value)
+
+
+def test_the_density_of_weights_is_that_of_a_gaussian_process() -> None:
+    """Its size integrated out at the maximum: differences are those of SciPy's normal law."""
+    X, labels = few_that_count(40, 3)
+    Z = standardize.fit_quietly(X, "std").transform(X)
+    y = (labels - labels.mean()) / labels.std()
+    weighing, found = _Weighing(Z, y[:, np.newaxis]), []
+    for x in (np.array([0.4, -0.2, 0.1, -0.3, -2.0]), np.array([0.0, 0.5, -1.0, 0.2, -1.0])):
+        W = Z * np.exp(x[3] + 0.6 * x[:3])
+        C = np.exp(-0.5 * np.square(W[:, None] - W).sum(axis=2)) + 1.0 + np.exp(x[4]) * np.eye(40)
+        size = y @ np.linalg.solve(C, y) / 40.0
+        law = multivariate_normal(np.zeros(40), size * C)
+        found.append(weighing._loss(x, 0.6)[0] + law.logpdf(y) - 0.5 * x[:3] @ x[:3])
+    assert found[0] == pytest.approx(found[1], abs=1e-8)
+
+
+def test_sphere_weighs_inputs_by_default(tmp_path: Path) -> None:
+    X, labels = few_that_count(150, 8)
+    model = KernelGibbsClassifier(random_state=0, n_draws=100, n_chains=2).fit(X, labels)
+    assert any(said.startswith(WEIGHED) for said in model.notes_)
+    model.save(tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    kept = {"lengthscale": 1.0}, {"standardize": "std"}, {"kernel": "linear", "nugget": 0.1}
+    for own in kept:
+        other = KernelGibbsClassifier(random_state=0, n_draws=20, n_chains=1, **own)
+        notes = other.fit(X, labels).notes_
+        assert not any(said.startswith(WEIGHED) for said in notes), own
+
+
+@pytest.mark.slow
+def test_idle_inputs_cost_sphere_little() -> None:
+    """In log loss of new rows ahead of one length scale by three standard errors."""
+    X, labels = few_that_count(200, 12)
+    Z, new = few_that_count(2000, 12, seed=1)
+    losses = []
+    for how in ("auto", "std"):
+        model = KernelGibbsClassifier(random_state=0, standardize=how).fit(X, labels)
+        losses.append(-np.log(model.predict_proba(Z)[np.arange(2000), new]))
+    gap = losses[1] - losses[0]
+    assert gap.mean() > 3.0 * gap.std() / np.sqrt(len(gap))
