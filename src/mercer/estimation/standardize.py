@@ -285,9 +285,9 @@ def with_scales_by_evidence(
     return others[best], (best,)
 
 
-def _that_decide(X: Array, targets: Array) -> tuple[Array, Array]:
+def _that_decide(X: Array, targets: Array, most: int = _MOST_ROWS) -> tuple[Array, Array]:
     """Rows (m, d) that are asked, and their standardised targets (m, q) that are not constant."""
-    rows = rows_that_decide(len(X))
+    rows = rows_that_decide(len(X), most)
     T = (targets if targets.ndim > 1 else targets[:, np.newaxis])[rows].astype(np.float64)
     T = T[:, np.ptp(T, axis=0) > 0.0]
     T = T - T.mean(axis=0)
@@ -339,10 +339,16 @@ def _evidence(Z: Array, T: Array) -> tuple[float, float, float]:
 # many weights it rises with the spread, and of new rows less is known.
 
 _SPREADS, _SURE, _FOLDS = (0.3, 0.6), 2.0, 3
+_MANY_ROWS, _MOST_OF_MANY = 1000, 800  # of those fits take so long that this is little
 _MOST_WEIGHED, _MOST_STEPS, _NEARLY = 300, 25, 1e-4
 _NOISE_LIMITS, _WEIGHT_LIMITS = (0.02, 30.0), (-12.0, 6.0)  # of weights the logarithm
 _HARDLY = 0.1  # of the largest weight
 WEIGHED = "inputs are weighed by how much the target depends on them, by rows left out: "
+
+
+def rows_that_weigh(n_rows: int) -> NDArray[np.int64]:
+    """Positions of the rows of a table that `weigh_inputs` is given."""
+    return rows_that_decide(n_rows, _MOST_OF_MANY if n_rows > _MANY_ROWS else _MOST_ROWS)
 
 
 def weigh_inputs(
@@ -350,9 +356,10 @@ def weigh_inputs(
 ) -> tuple[Standardizer, tuple[str, ...]]:
     """Multiply standardised columns by weights, where targets (n,) or (n, q) of rows X (n, d) gain.
 
-    The root mean square of the weights is 1. A note says which inputs count.
+    All these rows are looked at: `rows_that_weigh`. The root mean square of the weights is 1. A
+    note says which inputs count.
     """
-    X, T = _that_decide(X, targets)
+    X, T = _that_decide(X, targets, len(X))
     is_varied = found.scale > 0.0
     d = int(is_varied.sum())
     if len(X) < _FEWEST_ROWS or not 2 <= d <= _MOST_WEIGHED or T.shape[1] == 0:

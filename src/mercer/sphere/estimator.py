@@ -28,7 +28,7 @@ from mercer.estimation.standardize import (
     fit_in_parts,
     identity,
     indicators,
-    rows_that_decide,
+    rows_that_weigh,
     weigh_inputs,
     with_scales_by_evidence,
 )
@@ -636,7 +636,7 @@ class KernelGibbsClassifier(SampleClassifier):
             self.standardizer_ = fit_in_parts(parts, method, self.feature_labels_)
             is_named = isinstance(self.kernel, str) and isinstance(self.lengthscale, str)
             if method == "auto" and is_named:  # a length scale that is given is in their units
-                rows = rows_that_decide(len(labels))
+                rows = rows_that_weigh(len(labels))
                 some = X.take(rows)[:, :-1] if isinstance(X, RowSource) else X[rows]
                 T, names = indicators(labels[rows]), self.feature_labels_
                 self.standardizer_, said = with_scales_by_evidence(

@@ -35,6 +35,7 @@ from mercer.estimation.standardize import (
     fit_standardizer,
     indicators,
     rows_that_decide,
+    rows_that_weigh,
     weigh_inputs,
 )
 
@@ -488,3 +489,10 @@ def test_idle_inputs_cost_sphere_little() -> None:
         losses.append(-np.log(model.predict_proba(Z)[np.arange(2000), new]))
     gap = losses[1] - losses[0]
     assert gap.mean() > 3.0 * gap.std() / np.sqrt(len(gap))
+
+
+@pytest.mark.parametrize(("n", "expected"), [(30, 30), (1000, 400), (1001, 800), (10**7, 800)])
+def test_more_rows_weigh_the_inputs_of_many(n: int, expected: int) -> None:
+    rows = rows_that_weigh(n)
+    assert 0.87 * expected <= len(rows) <= expected
+    assert len(rows_that_decide(len(rows))) <= 400
