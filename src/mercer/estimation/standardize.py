@@ -334,11 +334,12 @@ def _evidence(Z: Array, T: Array) -> tuple[float, float, float]:
 # Weights of the inputs, for models that have one length scale.
 #
 # The same evidence at its maximum over a length scale of each input, whose logarithms are a priori
-# normal around a common one. How far they spread, if at all, is told by rows left out: the squared
-# error must be smaller by two standard errors. The evidence itself cannot tell: at its maximum over
-# many weights it rises with the spread, and of new rows less is known.
+# normal around a common one. How far they spread, if at all, is told by rows left out: each step
+# must lower the squared error by a hundredth, and by more than a standard error (as in choosing a
+# tree by Breiman et al. 1984). The evidence itself cannot tell: at its maximum over many weights it
+# rises with the spread, and of new rows less is known.
 
-_SPREADS, _SURE, _FOLDS = (0.3, 0.6), 2.0, 3
+_SPREADS, _FOLDS, _LEAST_GAIN = (0.3, 0.6), 3, 0.01
 _MANY_ROWS, _MOST_OF_MANY = 1000, 800  # of those fits take so long that this is little
 _MOST_WEIGHED, _MOST_STEPS, _NEARLY = 300, 25, 1e-4
 _NOISE_LIMITS, _WEIGHT_LIMITS = (0.02, 30.0), (-12.0, 6.0)  # of weights the logarithm
@@ -380,7 +381,7 @@ def weigh_inputs(
 
 
 def _spread_of_weights(Z: Array, T: Array) -> float:
-    """How far weights of inputs are apart, as rows left out tell: 0 where none is surely better."""
+    """How far weights of inputs are apart, as rows left out tell, or 0."""
     fold = (np.arange(len(Z)) * _GOLDEN % 1.0 * _FOLDS).astype(np.int64)
     errors = {spread: np.empty(len(Z)) for spread in (0.0, *_SPREADS)}
     for k in range(_FOLDS):
@@ -389,12 +390,12 @@ def _spread_of_weights(Z: Array, T: Array) -> float:
         for spread, each in errors.items():
             expected = weighing.predict(Z[left_out], *weighing.climb(spread))
             each[left_out] = np.square(T[left_out] - expected).sum(axis=1)
-    gains = {spread: errors[0.0] - errors[spread] for spread in _SPREADS}
-    sure = {
-        spread: gain.mean() for spread, gain in gains.items()
-        if gain.mean() > _SURE * gain.std() / math.sqrt(len(gain))
-    }  # fmt: skip
-    return max(sure, key=lambda spread: sure[spread], default=0.0)
+    taken = 0.0
+    for spread in _SPREADS:
+        gain = errors[taken] - errors[spread]
+        least = max(gain.std() / math.sqrt(len(gain)), _LEAST_GAIN * errors[taken].mean())
+        taken = spread if gain.mean() > least else taken
+    return taken
 
 
 def _exponential(A: Array, B: Array) -> Array:
