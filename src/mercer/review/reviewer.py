@@ -29,8 +29,10 @@ _SLIP = 1e-3  # P(a person's label is wrong)
 _N_NEIGHBOURS = 5
 _RARE = 0.01  # a share of rows that is no surprise
 _QUICK: dict[str, Any] = {"n_draws": 200, "n_warmup": 100, "n_chains": 2, "progress": False}
-# With a pool labels are few: a linear part learns at once, and no half of the labels is wrong.
+# With a pool labels are few: a linear part learns at once, and no half of the labels is wrong. The
+# model that so many at least find stays, with its weights of the inputs.
 _FEW_LABELS: dict[str, Any] = {"kernel": "rbf + linear", "noise_prior": (1.0, 9.0)}
+_ENOUGH_LABELS = 200
 
 
 class StaleError(UsageError):
@@ -337,17 +339,18 @@ class Reviewer:
         if first is not None:
             settings = first.settings
             rate = np.where(is_decided, _SLIP, self._rate(first.p_wrong, standing))
-        model = self._fitted(taught, y, {**settings, "noise_rate": rate})
+        X = first.Z if first is not None and "standardize" in settings else self.labels.X
+        model = self._fitted(X[taught], y, {**settings, "noise_rate": rate})
         proba = np.zeros((len(labels), len(self.labels.classes)))
         proba[np.ix_(taught, model.classes_)] = model.label_proba_
         rest = np.setdiff1d(np.arange(len(labels)), taught)
         worth = np.zeros(len(labels))
         if len(rest):
-            proba[np.ix_(rest, model.classes_)] = model.clean_proba(self.labels.X[rest])
-            worth[rest] = model.information(self.labels.X[rest])
-        if first is None:
-            settings = _best_of(model)
-        Z = model.standardizer_.transform(self.labels.X)
+            proba[np.ix_(rest, model.classes_)] = model.clean_proba(X[rest])
+            worth[rest] = model.information(X[rest])
+        if first is None and (settings is not _FEW_LABELS or len(taught) >= _ENOUGH_LABELS):
+            settings = {**_best_of(model), "standardize": False}
+        Z = model.standardizer_.transform(X)
         words = "again " if first is not None else ""
         self._say(f"learned {words}in {time.monotonic() - started:.1f} s")
         codes = np.array([self._codes.get(label or "", -1) for label in self.labels.recorded])
@@ -355,15 +358,15 @@ class Reviewer:
         p_wrong = np.where(codes < 0, 0.0, 1.0 - own)
         return _Known(proba, p_wrong, worth, Z, settings, len(standing), n_lines)
 
-    def _fitted(self, rows: NDArray[np.int64], y: NDArray[np.int64], given: dict[str, Any]) -> Any:
+    def _fitted(self, X: Array, y: NDArray[np.int64], given: dict[str, Any]) -> Any:
         from mercer.sphere.estimator import KernelGibbsClassifier
         from mercer.sphere.selection import settings_of_many
 
-        many = settings_of_many(len(rows), len(self.labels.classes))
+        many = settings_of_many(len(y), len(self.labels.classes))
         model = KernelGibbsClassifier(**_QUICK, **many, **given, random_state=self._seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an order of rows needs no converged digits
-            return model.fit(self.labels.X[rows], y)
+            return model.fit(X, y)
 
     def _rate(self, p_wrong: Array, standing: Mapping[int, Decision]) -> float:
         """Return the rate of wrong labels: those found, and those expected where none decided."""

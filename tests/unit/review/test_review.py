@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -94,6 +95,25 @@ def test_wrong_labels_are_asked_about_first(
     assert reviewer.final_labels() == [
         str(t) if f else str(g) for t, f, g in zip(TRUE, FLIPPED, GIVEN, strict=True)
     ]
+
+
+@pytest.mark.parametrize("n_pool", [0, 10])
+def test_what_is_learned_again_keeps_weights_of_inputs_that_many_labels_gave(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, n_pool: int
+) -> None:
+    short = {"n_draws": 30, "n_warmup": 20, "n_chains": 1, "nugget": 0.1, "progress": False}
+    monkeypatch.setattr(reviewing, "_QUICK", short)
+    wide = np.column_stack([X, np.random.default_rng(2).normal(size=(N, 6))])
+    reviewer = Reviewer(replace(labels(n_pool), X=wide), journal, refit_every=1)
+    reviewer.begin()
+    first = reviewer._now()
+    assert first.Z[:, 0].std() > 2.0 * first.Z[:, 2:].std(axis=0).max()
+    decide(reviewer, reviewer.question())
+    reviewer.wait()
+    again = reviewer._now()
+    assert again.n_decided == 1
+    assert np.array_equal(again.Z, first.Z) == (n_pool == 0)
+    assert np.corrcoef(again.p_wrong, first.p_wrong)[0, 1] > 0.5
 
 
 def test_a_question_says_why(journal: Journal) -> None:
@@ -266,6 +286,7 @@ def test_a_pool_is_learned_from_by_the_kernel_for_few_labels(
 ) -> None:
     seen: list[str] = []
     monkeypatch.setattr(reviewing, "_best_of", lambda model: {"kernel": seen.append(model.kernel)})
+    monkeypatch.setattr(reviewing, "_ENOUGH_LABELS", N - n_pool)
     begun(journal, n_pool=n_pool)
     assert seen == [kernel]
 
