@@ -37,7 +37,6 @@ from reproduce.cells import held_out, measured_tables
 
 SEED = 0
 NEEDS_DATA = True
-HAS_NO_RECORD_YET = True
 N_ROWS, N_NEW, N_SEEDS, RATES = 300, 2000, 2, (0.0, 0.1)
 DATA = (
     "simulated 8", "simulated 20", "friedman", "shells", "breast_cancer", "pima", "iris", "wine",
