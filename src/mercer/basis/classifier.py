@@ -300,10 +300,10 @@ class SequentialKernelClassifier(StreamClassifier):
     """Sparse Bayesian kernel classification that learns row after row, in one pass.
 
     A population of particles follows the posterior of the set of kernel centres, their length
-    scale and coefficients, under a logistic likelihood. ``fit`` learns a table in one pass and
-    holds all its rows; ``partial_fit`` goes on with a stream, of which the last ``n_buffered``
-    rows count. Several classes are told apart one after the other, in sorted order: is it the
-    first, else is it the second, and so on (stick-breaking).
+    scale and coefficients, under a logistic likelihood. ``fit`` learns a table in one pass, weighs
+    its inputs as `KernelGibbsClassifier` does, and holds all rows; ``partial_fit`` goes on with a
+    stream, of which the last ``n_buffered`` count. Several classes are told apart one after the
+    other, in sorted order: is it the first, else is it the second, and so on (stick-breaking).
 
     Parameters
     ----------
@@ -569,7 +569,7 @@ class SequentialKernelClassifier(StreamClassifier):
     def _new_learner(self) -> ClassLearner:
         given = checked_given(self.standardize, self.input_scale, 1.0)
         fewest = SEVERAL_COLUMNS if isinstance(self.lengthscale, str) else None
-        given = replace(given, fewest=fewest)
+        given = replace(given, fewest=fewest, is_weighed=fewest is not None)
         given.check_width(self.n_features_in_)
         return ClassLearner(
             settings=self._settings(),

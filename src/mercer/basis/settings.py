@@ -34,7 +34,9 @@ from mercer.estimation.standardize import (
     TargetScale,
     fit_scales,
     identity,
+    rows_that_weigh,
     scale_target,
+    weigh_inputs,
 )
 from mercer.random import stream
 from mercer.sampling.resampling import SCHEMES
@@ -74,6 +76,7 @@ class GivenScales:
     target: TargetScale | None
     is_robust: bool = False  # learn the target's scale within ten interquartile ranges
     fewest: int | None = None  # inputs that targets may give one scale; None for none
+    is_weighed: bool = False  # inputs of a table, by rows left out
 
     @property
     def is_complete(self) -> bool:
@@ -93,6 +96,10 @@ class GivenScales:
         standardizer, said = self._given(X.shape[1]), tuple[str, ...]()
         if standardizer is None:
             standardizer, said = fit_scales(X, self.method, names, y, self.fewest)
+            if self.is_weighed and self.method == "auto":
+                rows = rows_that_weigh(len(X))
+                standardizer, weighed = weigh_inputs(standardizer, X[rows], y[rows], names)
+                said += weighed
         return Scales(standardizer, self.target or scale_target(self._regular(y)), said)
 
     def of_first_rows(self, X: Array, y: Array, names: tuple[str, ...]) -> Scales:

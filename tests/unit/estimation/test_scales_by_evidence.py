@@ -478,6 +478,21 @@ def test_sphere_weighs_inputs_by_default(tmp_path: Path) -> None:
         assert not any(said.startswith(WEIGHED) for said in notes), own
 
 
+def test_basis_weighs_inputs_of_a_table_and_none_of_a_stream(tmp_path: Path) -> None:
+    X, labels = few_that_count(250, 8)
+    model = SequentialKernelClassifier(random_state=0, n_particles=30).fit(X, labels)
+    assert any(said.startswith(WEIGHED) for said in model.notes_)
+    model.save(tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    streamed = SequentialKernelClassifier(random_state=0, n_particles=30)
+    streamed.partial_fit(X, labels, classes=[0, 1])
+    assert (streamed.standardizer_.after_scale == 1.0).all()
+    for own in ({"lengthscale": 1.0}, {"standardize": "std"}):
+        other = SequentialKernelClassifier(random_state=0, n_particles=30, **own).fit(X, labels)
+        assert not any(said.startswith(WEIGHED) for said in other.notes_), own
+
+
 @pytest.mark.slow
 def test_idle_inputs_cost_sphere_little() -> None:
     """In log loss of new rows ahead of one length scale by three standard errors."""
