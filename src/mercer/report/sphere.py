@@ -147,7 +147,7 @@ def _models_section(estimator: Any) -> Section:
             f"they give to the labels; the draws come from {n_used} of them, in proportion to it: "
             "those with 95 % of the probability, or the six most probable. "
             "Hopeless ones were dropped after a short run, so their figures are rough. The "
-            "lengthscale is in standard deviations of the (standardised) inputs; the nugget is "
+            "lengthscale is in units of the standardised (and weighed) inputs; the nugget is "
             "feature noise: how much the classes overlap, wrong labels aside."
         )
     table = from_table(
