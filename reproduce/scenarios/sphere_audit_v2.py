@@ -266,9 +266,9 @@ def _first_result_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give the first result every time."""
     results: list[Any] = []
 
-    def cached(*arguments: Any) -> Any:
+    def cached(*arguments: Any, **named: Any) -> Any:
         if not results:
-            results.append(function(*arguments))
+            results.append(function(*arguments, **named))
         return results[0]
 
     return cached
