@@ -1,6 +1,6 @@
 """Active learning: `KernelGibbsClassifier.query` beside uncertainty sampling by scikit-activeml.
 
-Two data sets, six repeats each: half moons with 5 % of the pool's labels flipped (tested on true
+Two data sets, 24 repeats each: half moons with 5 % of the pool's labels flipped (tested on true
 labels), and breast cancer. A pool of 200 rows, two labels of each class to start with, 30 queries
 of one row; the score is the mean test error over the 31 fits (area under the learning curve).
 Inputs are standardised on the pool. Learners of the rivals: logistic regression, scikit-learn's
@@ -37,7 +37,7 @@ SEED = 1
 NEEDS_PACKAGES = ("scikit-activeml",)
 
 DATA = ("flipped_moons", "breast_cancer")
-N_REPEATS, N_POOL, N_EACH, N_QUERIES = 6, 200, 2, 30
+N_REPEATS, N_POOL, N_EACH, N_QUERIES = 24, 200, 2, 30
 OURS = (("mercer", "query"),)
 SETTINGS: dict[str, Any] = {"kernel": "rbf + linear", "nugget": 0.01, "noise_prior": (1.0, 9.0)}
 RIVALS = tuple(
