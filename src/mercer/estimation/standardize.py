@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 from scipy.spatial.distance import pdist, squareform
-from scipy.stats import yeojohnson
 
 from mercer.errors import DataError, MercerWarning, warn_user
 from mercer.numerics.cholesky import (
@@ -34,6 +33,7 @@ _LARGEST_RAW = 1e15
 _SKEWED = 1.0
 # Standardised values are kept within this: a covariance is 0 long before, and squares are finite.
 _LARGEST = 1e100
+_NO_POWER = float(np.finfo(float).eps)  # of a warp: it is a logarithm
 _PLAIN, _ROBUST, _YEO_JOHNSON, _ARCSINH = 0, 1, 2, 3
 
 Array = NDArray[np.float64]
@@ -125,8 +125,8 @@ class Standardizer:
         X = Z * self.after_scale + self.after_centre
         arcsinh, warped = self.kind == _ARCSINH, self.kind == _YEO_JOHNSON
         X[:, arcsinh] = np.sinh(X[:, arcsinh])
-        for j in np.flatnonzero(warped):
-            X[:, j] = _unwarped(X[:, j], float(self.shape[j]))
+        if warped.any():
+            X[:, warped] = _unwarped(X[:, warped], self.shape[warped])
         return np.asarray(X * self.scale + self.centre)
 
     @property
@@ -143,8 +143,8 @@ class Standardizer:
         robust, warped, arcsinh = (self.kind == k for k in (_ROBUST, _YEO_JOHNSON, _ARCSINH))
         Z[:, robust] = np.clip(Z[:, robust], -_CLIP, _CLIP)
         Z[:, arcsinh] = np.arcsinh(Z[:, arcsinh])
-        for j in np.flatnonzero(warped):
-            Z[:, j] = yeojohnson(Z[:, j], lmbda=self.shape[j])
+        if warped.any():
+            Z[:, warped] = _warped(Z[:, warped], self.shape[warped])
         Z = (np.clip(Z, -_LARGEST, _LARGEST) - self.after_centre) / self.after_scale
         Z[:, is_constant] = 0.0
         return Z
@@ -475,13 +475,20 @@ def identity(n_columns: int) -> Standardizer:
     return Standardizer(np.full(n_columns, _PLAIN), zeros, ones, ones, zeros, ones)
 
 
-def _unwarped(z: Array, shape: float) -> Array:
+def _warped(Z: Array, shape: Array | float) -> Array:
+    """Warp columns (n, k) by Yeo-Johnson with shapes (k,): all at once, as streams come by rows."""
+    power, logs = np.where(Z >= 0.0, shape, 2.0 - np.asarray(shape)), np.log1p(np.abs(Z))
+    is_log = np.abs(power) < _NO_POWER
+    lengths = np.expm1(power * logs) / np.where(is_log, 1.0, power)
+    return np.asarray(np.where(Z >= 0.0, 1.0, -1.0) * np.where(is_log, logs, lengths))
+
+
+def _unwarped(Z: Array, shape: Array) -> Array:
     """Invert Yeo-Johnson's warp."""
-    up, down = np.maximum(z, 0.0), np.maximum(-z, 0.0)
-    above = np.expm1(up) if shape == 0.0 else np.expm1(np.log1p(shape * up) / shape)
-    rest = 2.0 - shape
-    below = np.expm1(down) if rest == 0.0 else np.expm1(np.log1p(rest * down) / rest)
-    return np.asarray(np.where(z >= 0.0, above, -below))
+    power, lengths = np.where(Z >= 0.0, shape, 2.0 - shape), np.abs(Z)
+    is_log = np.abs(power) < _NO_POWER
+    logs = np.log1p(power * lengths) / np.where(is_log, 1.0, power)
+    return np.asarray(np.where(Z >= 0.0, 1.0, -1.0) * np.expm1(np.where(is_log, lengths, logs)))
 
 
 def _robust_columns(method: object, std: Array, iqr: Array) -> NDArray[np.bool_]:
@@ -495,22 +502,15 @@ def _robust_columns(method: object, std: Array, iqr: Array) -> NDArray[np.bool_]
 def _with_second_stage(first: Standardizer, X: Array) -> Standardizer:
     """Learn the warp's parameter on the scaled columns, and centre and scale what it gives."""
     d, is_warped = X.shape[1], first.is_warped
-    safe_scale = np.where(first.scale == 0.0, 1.0, first.scale)
-    Z = (X - first.centre) / safe_scale
+    Z = (X - first.centre) / np.where(first.scale == 0.0, 1.0, first.scale)
     shape = np.ones(d)
     for j in np.flatnonzero(first.kind == _YEO_JOHNSON):
         shape[j] = _likeliest_shape(Z[:, j])
-    warped = Standardizer(first.kind, first.centre, first.scale, shape, np.zeros(d), np.ones(d))
+    warped = replace(first, shape=shape, after_centre=np.zeros(d), after_scale=np.ones(d))
     G = warped.transform(X)
     std = np.where(is_warped, G.std(axis=0), 1.0)
-    return Standardizer(
-        first.kind,
-        first.centre,
-        first.scale,
-        shape,
-        np.where(is_warped, G.mean(axis=0), 0.0),
-        np.where(std > 0, std, 1.0),
-    )
+    centre = np.where(is_warped, G.mean(axis=0), 0.0)
+    return replace(warped, after_centre=centre, after_scale=np.where(std > 0, std, 1.0))
 
 
 def _likeliest_shape(z: Array) -> float:
@@ -518,7 +518,7 @@ def _likeliest_shape(z: Array) -> float:
     slope = float((np.sign(z) * np.log1p(np.abs(z))).sum())
 
     def cost(shape: float) -> float:
-        std = float(yeojohnson(z, lmbda=shape).std())
+        std = float(_warped(z, shape).std())
         return len(z) * math.log(max(std, 1e-300)) - (shape - 1.0) * slope
 
     return float(minimize_scalar(cost, bounds=(-5.0, 5.0), options={"xatol": 1e-9}).x)

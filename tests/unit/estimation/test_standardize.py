@@ -4,9 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import yeojohnson
 
 from mercer.errors import DataError, MercerWarning
-from mercer.estimation.standardize import METHODS, fit_standardizer
+from mercer.estimation.standardize import METHODS, fit_standardizer, identity
 
 NAMES = ("a", "b", "c")
 
@@ -169,6 +170,17 @@ def test_the_inverse_of_the_warp(shape: float) -> None:
     )
     X = standardizer.scale * x[:, np.newaxis] + standardizer.centre
     np.testing.assert_allclose(standardizer.inverse(standardizer.transform(X)), X, atol=1e-9)
+
+
+def test_the_warp_is_that_of_scipy() -> None:
+    """Of columns of several shapes at once."""
+    shape = np.array([-1.0, 0.0, 0.7, 1.0, 2.0, 3.5])
+    X = np.random.default_rng(4).standard_normal((40, len(shape)))
+    X[0] = 0.0
+    warped = fit_standardizer(np.exp(X), "yeo-johnson", tuple("abcdef"))
+    own = dataclasses.replace(identity(len(shape)), kind=warped.kind, shape=shape)
+    expected = [yeojohnson(column, lmbda=s) for column, s in zip(X.T, shape, strict=True)]
+    np.testing.assert_allclose(own.transform(X).T, expected, rtol=1e-14)
 
 
 def test_the_inverse_of_a_constant_column_is_the_constant() -> None:
