@@ -45,7 +45,7 @@ def test_what_rows_cost() -> None:
     pairs = scenario.pairs_of(held_out[0], 1)
     metrics = scenario.metrics_of(rows, pairs, scenario.passes_of_fits(20_000, 3000, 8, 4))
     assert {row["workers"] for row in metrics["sizes"]} == {0, 1, 2}
-    assert metrics["passes"]["numbers"] == {"completion": 1, "reading": 3}
+    assert metrics["passes"]["numbers"] == {"completion": 1, "reading": 4}  # one for the noise
     assert metrics["passes"]["classes"]["newton"] == metrics["passes"]["classes"]["likelihood"]
     assert len(lines_of("scaling-check", metrics)) == 2 + 1 + 2
     assert len(lines_of("scaling-billion", metrics)) == 2 + 5 * 3
@@ -112,6 +112,36 @@ def test_weights_of_inputs_and_none() -> None:
         ("simulated 8", 0.0), ("simulated 8", 0.1)
     ]  # fmt: skip
     assert len(_TABLES["sphere-weights"][1](found)) == 2 + 2
+
+
+def test_audits_by_one_rate_and_by_one_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import sphere_audit_v2 as scenario
+
+    monkeypatch.setattr(scenario, "SETTINGS", {"n_draws": 20, "n_warmup": 10, "n_chains": 1})
+    own, one_rate = scenario._cell("rings_200", "5 % and 30 %", 0, "mercer")
+    assert [own["method"], one_rate["method"]] == list(scenario.OURS)
+    assert own["is_by_class"]
+    assert not one_rate["is_by_class"]
+    assert 0.9 > own["average_precision"] > one_rate["average_precision"] + 0.1
+
+
+def test_a_review_in_the_order_of_the_model() -> None:
+    from reproduce.scenarios import review_v1 as scenario
+
+    X, y = scenario._table("moons_200", 0)
+    recorded, is_wrong = scenario._flipped(y, 0)
+    looked_at, in_list = scenario._reviewed(X, y, recorded, 2, 0)
+    assert 2 <= looked_at < 20
+    assert 2 <= in_list < 20
+    assert 15 <= is_wrong.sum() <= 25
+
+
+def test_an_audit_by_propagation_finds_flips() -> None:
+    from reproduce.scenarios import audit_rows_v2 as scenario
+
+    (row,) = scenario._cell(300, scenario.DECIDE, "propagation")
+    assert row["found"] > 0.4
+    assert 0.05 < row["wrong"] < 0.2
 
 
 def test_one_scale_for_columns_of_one_unit() -> None:
