@@ -113,7 +113,7 @@ def _coverage_claim(problem: str, errors: Array) -> Claim:
 
 def diversity_part(settings: Settings) -> Part:
     """Disagreement of draws at the training rows, on rows without wrong labels."""
-    n_splits = 3 if settings.is_quick else 20
+    n_splits = 6 if settings.is_quick else 20
     settings.tell("diversity of the draws")
     percent, claims = {}, []
     for problem in PROBLEMS:
