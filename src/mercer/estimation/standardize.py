@@ -203,6 +203,7 @@ def _learned(X: Array, method: object, names: tuple[str, ...]) -> Standardizer:
 
 MANY_COLUMNS, SEVERAL_COLUMNS = 16, 2  # at least, of models with weights and of those without
 _APART = 2.0  # of scales that are more alike nothing is asked
+_UNLIKE = 1000.0  # nor where one is beyond so many middle ones: they have no unit in common
 _FEWEST_ROWS, _MOST_ROWS, _WORTH = 20, 400, 0.05
 _LENGTHS, _NOISES = (0.5, 1.0, 2.0, 4.0, 8.0), (1e-3, 1e-2, 1e-1, 1.0)
 _TAME = 3.0  # standard deviations that targets are cut at
@@ -257,9 +258,9 @@ def with_scales_by_evidence(
     """
     X, T = _that_decide(X, targets)
     plain = fit_quietly(X, "std")
-    scales = plain.scale[plain.scale > 0.0]
-    is_clipped = found.is_clipped
-    are_apart = len(scales) >= fewest and scales.max() > _APART * scales.min()
+    scales, is_clipped = np.sort(plain.scale[plain.scale > 0.0]), found.is_clipped
+    are_apart = len(scales) >= fewest and bool(scales[0] < scales[-1] / _APART)
+    are_apart = are_apart and bool(scales[-1] / _UNLIKE < scales[(len(scales) - 1) // 2])
     may_warp = may_warp and X.shape[1] <= _MOST_WARPED
     is_skewed = plain.is_skewed(X) if may_warp else np.zeros(X.shape[1], bool)
     is_asked = are_apart or bool((is_clipped | is_skewed).any())
@@ -267,8 +268,7 @@ def with_scales_by_evidence(
         return found, ()
     centre = np.where(is_clipped, plain.centre, found.centre)
     scale = np.where(is_clipped, plain.scale, found.scale)
-    kind = np.full_like(found.kind, _PLAIN)
-    plain = replace(found, kind=kind, centre=centre, scale=scale)
+    plain = replace(found, kind=np.full_like(found.kind, _PLAIN), centre=centre, scale=scale)
     others = {ONE_SCALE: plain.with_one_scale()} if are_apart else {}
     others |= {NOT_CLIPPED: plain} if is_clipped.any() else {}
     if is_skewed.any():
@@ -465,8 +465,7 @@ def _unchanged(X: Array, names: tuple[str, ...]) -> Standardizer:
     """Keep all columns as they are but constant ones; no copy of X is made."""
     lowest, highest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     _check_range(np.maximum(np.abs(lowest), np.abs(highest)) > _LARGEST_RAW, names)
-    is_constant = lowest == highest
-    return replace(identity(len(lowest)), scale=np.where(is_constant, 0.0, 1.0))
+    return replace(identity(len(lowest)), scale=np.where(lowest == highest, 0.0, 1.0))
 
 
 def identity(n_columns: int) -> Standardizer:

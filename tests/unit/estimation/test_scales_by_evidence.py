@@ -323,6 +323,17 @@ def test_skewed_columns_stay_where_that_is_asked_or_targets_are_for_it(
     assert not found.is_warped.any()
 
 
+@pytest.mark.parametrize(("unit", "is_one"), [(20.0, True), (1e5, False), (1e300, False)])
+def test_columns_without_a_unit_in_common_keep_their_scales(unit: float, is_one: bool) -> None:
+    """Else the widest would be left alone, and that only by the unit it happens to have."""
+    X = np.random.default_rng(5).standard_normal((80, 3))
+    y = np.sin(2.0 * X[:, 0])
+    X[:, 0] *= unit
+    found, said = fit_scales(X, "auto", NAMES[:3], y, 2)
+    assert found.has_one_scale == is_one
+    assert said == (ONE_SCALE,) * is_one
+
+
 def test_a_warp_is_the_likeliest_of_its_family() -> None:
     """As SciPy finds it, where that is within 5."""
     X = skewed()
