@@ -476,7 +476,7 @@ def identity(n_columns: int) -> Standardizer:
 
 def _warped(Z: Array, shape: Array | float) -> Array:
     """Warp columns (n, k) by Yeo-Johnson with shapes (k,): all at once, as streams come by rows."""
-    power, logs = np.where(Z >= 0.0, shape, 2.0 - np.asarray(shape)), np.log1p(np.abs(Z))
+    power, logs = np.where(Z >= 0.0, shape, 2.0 - shape), np.log1p(np.abs(Z))
     is_log = np.abs(power) < _NO_POWER
     lengths = np.expm1(power * logs) / np.where(is_log, 1.0, power)
     return np.asarray(np.where(Z >= 0.0, 1.0, -1.0) * np.where(is_log, logs, lengths))

@@ -104,7 +104,7 @@ def test_boundaries_are_drawn_over_rows_in_the_units_of_the_inputs(how, monkeypa
     drawn = []
     monkeypatch.setattr("mercer.report.sphere.svg", lambda *given, **_: drawn.append(given) or "")
     assert "boundaries" in _keyed(audited(standardize=how))
-    np.testing.assert_allclose(drawn[-1][3], two_clusters(d=2)[0], rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(drawn[-1][3], two_clusters(d=2)[0], rtol=1e-7, atol=1e-15)
 
 
 def _dot(X, Z):
