@@ -132,8 +132,10 @@ encoding_option = click.option(
 null_values_option = click.option(
     "--null-values",
     metavar="WORDS",
+    multiple=True,
+    callback=lambda _context, _option, words: ",".join(words) if words else None,
     help="Words of text files for a missing value, separated by commas; '' is an empty cell only "
-    "[default: NA,N/A,n/a,NaN,nan,NULL,null,?,None].",
+    "[default: NA,N/A,n/a,NaN,nan,NULL,null,?,None]. Repeatable.",
 )
 missing_option = click.option(
     "--missing",

@@ -571,24 +571,24 @@ def fit_encoder(
         else [code.name for code in like.codes if code.kind == "levels"]
     )
     formats = {name: code.written for name, code in of_all.items()}
-    columns = []
+    columns, refused = [], dict[str, DataError]()
     for column in frame.columns:
-        if column.name in categories and column.kind in ("number", "boolean", "date"):
+        is_category = column.name in categories
+        if is_category and column.kind in ("number", "boolean", "date"):
             column = replace(column, values=as_levels(column), kind="text")
         if like is None:
-            is_open = column.name not in categories
-            formats[column.name] = _find_written(frame, column, dates) if is_open else None
-        written = formats[column.name]
-        if written is not None:
+            try:
+                column, formats[column.name] = _find(frame, column, dates, is_category=is_category)
+            except DataError as error:
+                refused[column.name] = error
+        elif (written := formats[column.name]) is not None:
             column = _read_written(frame, column, written)
-        if like is None:
-            _refuse_unusable(frame, column, is_category=column.name in categories)
         if not column.is_missing.all():
             columns.append(column)
-        elif like is None:  # before gaps are: no way to fill them in helps
-            raise DataError(
-                f"{source}: column {quoted(column.name)} has no value at all; {LEAVE_OUT}"
-            )
+    if refused:
+        first, *others = refused
+        either = f"; nor can {listing(list(map(quoted, others)))} be read" if others else ""
+        raise DataError(f"{refused[first]}{either}")
     kept, _ = _handle_missing(frame, {column.name: column for column in columns}, missing)
     rows = np.flatnonzero(kept)
     codes = []
@@ -641,6 +641,22 @@ def no_column(source: str, name: str, names: Iterable[str]) -> DataError:
     return DataError(
         f"{printable(source)}: column {quoted(name)} is missing, and the model needs it{hint}"
     )
+
+
+def _find(
+    frame: Frame, column: Column, dates: Dates, *, is_category: bool
+) -> tuple[Column, CellFormat | None]:
+    """Read a column to learn from, and find how it is written; an error where it is no input."""
+    written = None if is_category else _find_written(frame, column, dates)
+    if written is not None:
+        column = _read_written(frame, column, written)
+    _refuse_unusable(frame, column, is_category=is_category)
+    if column.is_missing.all():  # before gaps are: no way to fill them in helps
+        raise DataError(
+            f"{printable(frame.source)}: column {quoted(column.name)} has no value at all; "
+            f"{LEAVE_OUT}"
+        )
+    return column, written
 
 
 def _find_written(frame: Frame, column: Column, dates: Dates) -> CellFormat | None:

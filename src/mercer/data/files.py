@@ -72,11 +72,14 @@ def place(file: str, row: int, line: int = 0, column: str | None = None) -> str:
     return words
 
 
-def stray_words(cell: str, kind: str) -> str:
-    """Say that one cell is not what the others of its column are, and what to do about it."""
+def stray_words(cells: Iterable[str], kind: str) -> str:
+    """Say that these cells are not what the others of their column are, and what to do about it."""
+    words = list(dict.fromkeys(cells))
+    first, others = quoted(words[0]), listing(list(map(quoted, words[1:])), most=4)
+    nulls = quoted(",".join(words[:5]))
     return (
-        f"{quoted(cell)} is not {kind} of the column are; correct it, or, if it stands for a "
-        f"missing value, empty it or learn with --null-values {quoted(cell)}"
+        f"{first} is not {kind} of the column are{f', nor is {others}' if others else ''}; correct "
+        f"it, or, if it stands for a missing value, empty it or learn with --null-values {nulls}"
     )
 
 

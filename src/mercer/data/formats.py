@@ -249,6 +249,9 @@ def _body(convention: str) -> re.Pattern[str]:
 _BODIES = {convention: _body(convention) for convention in _CONVENTIONS}
 
 
+_FEW = 20  # cells that show an error
+
+
 class NumberFinder:
     """Find, block by block, how the numbers of a column are written.
 
@@ -259,7 +262,7 @@ class NumberFinder:
         self._n_cells = 0
         self._units: Counter[str] = Counter()
         self._first: dict[str, str] = {}  # cell by unit
-        self._stray = ""  # the first cell that is no number
+        self._strays: list[str] = []  # the first cells that are no numbers
         self._counts: Counter[str] = Counter()  # numbers by convention
         self._wrong: dict[str, str] = {}  # the first number that is not written so
         self._has: set[str] = set()
@@ -271,7 +274,7 @@ class NumberFinder:
             self._n_cells += n
             parts = _Parts.of(text)
             if parts is None:
-                self._stray = self._stray or text
+                self._strays += [text] if len(self._strays) < _FEW else []
                 continue
             self._units[parts.unit] += n
             self._first.setdefault(parts.unit, text)
@@ -316,7 +319,7 @@ class NumberFinder:
         unit = self._units.most_common(1)[0][0]
         if not open_ and 2 * self._counts[best] <= self._n_cells:
             return None
-        if self._stray or not open_ or len(self._units) > 1:
+        if self._strays or not open_ or len(self._units) > 1:
             self._refuse_stray(unit, best)
         if "plain space" in has and not (has & {"comma", "point"} or unit):
             return None  # as likely the parts of a number that names something
@@ -326,9 +329,9 @@ class NumberFinder:
     def _refuse_stray(self, unit: str, convention: str) -> NoReturn:
         """Refuse the first cell that is not as most are."""
         example = quoted(self._first[unit])
-        if self._stray:
-            words = stray_words(self._stray, f"a number, but {example} and most other cells")
-            raise FormatError(self._stray, words)
+        if self._strays:
+            words = stray_words(self._strays, f"a number, but {example} and most other cells")
+            raise FormatError(self._strays[0], words)
         if len(self._units) > 1:
             other = next(name for name in self._first if name != unit)
             cell = self._first[other]
@@ -393,9 +396,9 @@ def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellForma
                 cell, f"{quoted(cell)} has a year of two digits; write dates as 2024-12-31"
             )
         return find_number_format(counts.elements())
-    for cell in counts:
-        if cell not in moments and cell not in others:
-            raise FormatError(cell, stray_words(cell, "a date, but most other cells"))
+    strays = [cell for cell in counts if cell not in moments and cell not in others]
+    if strays:
+        raise FormatError(strays[0], stray_words(strays, "a date, but most other cells"))
     if moments and others:
         cell = next(iter(others))
         raise FormatError(

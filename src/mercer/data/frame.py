@@ -395,7 +395,8 @@ def stray_text(column: Column) -> tuple[int, str] | None:
     if not strays or 2 * len(strays) >= len(present):
         return None
     n_others = len(present) - len(strays)
-    return strays[0], stray_words(column.values[strays[0]], f"a number, but {n_others} other cells")
+    words = stray_words(column.values[strays], f"a number, but {n_others} other cells")
+    return strays[0], words
 
 
 def _is_date(text: str) -> bool:

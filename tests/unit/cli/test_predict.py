@@ -192,6 +192,21 @@ def test_words_for_a_missing_value(run, tmp_path: Path) -> None:
     assert "where that is a class or level, learn with --null-values ''" in err
 
 
+def test_words_for_a_missing_value_one_by_one(run, tmp_path: Path) -> None:
+    """All columns that cannot be read are told at once, and the option may be repeated."""
+    rows = [f"{k + 0.5} €;{k}.01.2024;{'ab'[k % 2]}" for k in range(1, 31)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["price;day;y", *rows, "k.A.;1.02.2024;a", "2.5 €;-;b"]))
+    how = "--target", "y", "--model", "gp", "--set", "inference=map", "--test-size", "0.25"
+    how += "--out", tmp_path / "m.mercer"
+    code, _, err = run("fit", table, *how)
+    assert code == 3
+    assert "column 'price': 'k.A.' is not a number" in err
+    assert err.rstrip().endswith("nor can 'day' be read")
+    words = "--null-values", "k.A.", "--null-values", "-", "--missing", "impute"
+    assert run("fit", table, *how, *words)[0] == 0
+
+
 def test_words_that_predictions_read_as_missing_are_said(run, tmp_path: Path) -> None:
     words = "read as missing: where that is a class or level, learn with --null-values ''"
     table, new = tmp_path / "t.csv", tmp_path / "new.csv"
