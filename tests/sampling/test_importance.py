@@ -89,7 +89,7 @@ def test_scales_below_and_above_are_found() -> None:
 def test_rounds_end_when_enough_is_known(is_frozen: bool) -> None:
     sample = run(is_frozen=is_frozen)
     is_counted = np.isfinite(sample.log_weights)
-    assert sample.ess >= (330.0 if is_frozen else 300.0)
+    assert sample.ess >= (330.0 if is_frozen else 360.0)
     assert len(sample.log_weights) < 1200
     assert is_counted.all() != is_frozen
     assert is_counted[-1]
@@ -219,7 +219,7 @@ class Crossed:
         stds = np.array([[0.1, 2.0, 2.0], [2.0, 0.5, 0.5]])
         shifts = np.array([[0.0, 0.0, 0.0], [-2.0, 3.0, 1.0]])
         logs = -0.5 * np.square((x - shifts) / stds).sum(axis=1) - np.log(stds).sum(axis=1)
-        total = float(logsumexp(logs + np.log([0.7, 0.3])))
+        total = float(np.logaddexp(*(logs + np.log([0.7, 0.3]))))
         return total - 1.5 * math.log(2.0 * math.pi), {"first": x[:1]}
 
 

@@ -268,8 +268,10 @@ def fit_posterior(
 # probabilities, or standard deviations of the target.
 _ACCURACY = 0.004
 # Effective draws: never fewer, so that a mean is known to a fourteenth of the posterior's standard
-# deviation, and not many more where an evaluation is costly.
-_FEWEST, _MOST = 200.0, 600.0
+# deviation, or a tenth where an evaluation is costly and predictions are known with as few. Not
+# more but where it costs hardly anything, by rows.
+_FEWEST, _FEWEST_COSTLY, _MOST = 200.0, 100.0, 600.0
+_FEW_ROWS, _COSTLY_ROWS = 150, 400
 _LEAST = 50.0  # of one of several kernels, whose weights are the shares of these numbers
 _SHORT = 1000  # draws: a run of fewer, such as a fold's, wants that share of these numbers
 _LEARNED = 0.5  # of these are those that a proposal is fitted to, and at least two a parameter
@@ -280,7 +282,6 @@ _FEW_PARAMETERS, _FEWEST_PARAMETERS = 8, 3
 #: Of importance sampling: of more, those by the law of few, or chains.
 MOST_PARAMETERS = 310
 _MOST_CELLS_OF_CHAINS = 100_000
-_FEW_ROWS = 150  # evaluations cost hardly anything
 _ROUND = 100  # evaluations, and at least four a parameter
 _MOST_ROUNDS = (24, 96)  # in evaluations; where some do not count
 _MOST_CORRECTED = 64  # parameters: draws of more say little of those of the corrected density
@@ -371,10 +372,13 @@ class _Fit:
         n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
         model, most = self.model, self._most
         part = min(most / _SHORT, 1.0)
-        fewest = min(max(part * self.share * _FEWEST, _LEAST), float(most))
-        size = max(round(_ROUND * fewest / _FEWEST), 4 * n_parameters)
+        usual = min(max(part * self.share * _FEWEST, _LEAST), float(most))
+        size = max(round(_ROUND * usual / _FEWEST), 4 * n_parameters)
         is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
         is_frozen = n_parameters <= _FEW_PARAMETERS and not is_plain
+        fewest = usual
+        if n_rows > _COSTLY_ROWS:
+            fewest = min(max(part * self.share * _FEWEST_COSTLY, _LEAST), usual)
         learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
         limit = _MOST_ROUNDS[is_frozen] * size
         if n_parameters > _MANY_PARAMETERS:
@@ -384,7 +388,9 @@ class _Fit:
         def wanted(recorded: Mapping[str, Array], W: Array) -> float:
             predicted = model.predicted(recorded).reshape(len(W), -1)
             spread = np.sqrt(W @ np.square(predicted - W @ predicted)).mean()
-            enough = max(part * (_MOST if n_rows <= _FEW_ROWS else _FEWEST), fewest)
+            enough = usual
+            if is_frozen:
+                enough = max(part * (_MOST if n_rows <= _FEW_ROWS else _FEWEST), fewest)
             few = max(part * (self.share * spread / _ACCURACY) ** 2, fewest)
             return float(min(few, enough, most))
 

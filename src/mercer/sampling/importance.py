@@ -298,11 +298,8 @@ def weigh(
     log_density: Array, positions: Array, proposals: Sequence[Proposal | _Known], counts: list[int]
 ) -> Array:
     """Log weights of positions (N, p), of which ``counts`` came from each of the proposals."""
-    total = sum(counts)
-    parts = [
-        proposal.log_density(positions) + math.log(count / total)
-        for proposal, count in zip(proposals, counts, strict=True)
-    ]
+    total, drawn = sum(counts), zip(proposals, counts, strict=True)
+    parts = [proposal.log_density(positions) + math.log(n / total) for proposal, n in drawn]
     return np.asarray(log_density - logsumexp(np.stack(parts), axis=0))
 
 
@@ -339,10 +336,8 @@ def evidence_of_rounds(
     estimate comes out too small. Later rounds are better: round r has a share in proportion to
     r n_r, the first, r = 0, none unless it is alone.
     """
-    shares = np.ones(1)
-    if len(counts) > 1:
-        shares = np.arange(float(len(counts))) * np.array(counts, dtype=np.float64)
-        shares /= shares.sum()
+    shares = np.arange(float(len(counts))) * counts if len(counts) > 1 else np.ones(1)
+    shares /= shares.sum()
     ends = np.cumsum(counts)
     logs = [
         log_density[end - n : end] - proposal.log_density(positions[end - n : end])
@@ -353,9 +348,7 @@ def evidence_of_rounds(
         return -math.inf, math.inf
     weights = [np.exp(each - peak) for each in logs]
     means = np.array([each.mean() for each in weights])
-    variances = np.array(
-        [each.var(ddof=1) / len(each) if len(each) > 1 else 0.0 for each in weights]
-    )
+    variances = np.array([each.var(ddof=int(len(each) > 1)) / len(each) for each in weights])
     evidence = float(shares @ means)
     error = math.sqrt(float(np.square(shares) @ variances)) / evidence
     return peak + math.log(evidence), error
@@ -426,11 +419,12 @@ class Rounds:
     Attributes
     ----------
     learned, is_frozen
-        Effective draws at which learning ends; whether step 4 is taken, or else all draws count.
+        Effective draws at which learning ends, without step 4 not before there are as many as
+        ``wanted``; whether step 4 is taken, or else all draws count.
     size, most : int
         Evaluations of a round of learning; at most in all.
     wanted : callable
-        How many effective draws step 4 should give, from what was recorded and normalised weights.
+        How many effective draws there should be, from what was recorded and normalised weights.
     """
 
     learned: float
@@ -611,7 +605,7 @@ def importance_sample(
                 log_weights = own
                 break
         sizes.append(effective_sample_size(log_weights))
-        is_learned = sizes[-1] >= rounds.learned and is_trusted(log_weights)
+        is_learned = _is_learned(rounds, work, log_weights, sizes[-1])
         is_few = max(sizes[-_HOPELESS_LAST:]) < _HOPELESS_SIZE
         is_hopeless = is_few and len(sizes) >= mixture.n_rounds + _HOPELESS_ROUNDS
         if work.is_late or n_left <= 0 or is_hopeless or (is_learned and not rounds.is_frozen):
@@ -631,6 +625,14 @@ def importance_sample(
     evidence = evidence_of_rounds(log_density[-n:], positions[-n:], proposals, counts)
     wanted = 0.0 if work.is_late else wanted
     return work.result(log_weights, evidence, is_trusted=_is_sound(log_weights, wanted))
+
+
+def _is_learned(rounds: Rounds, work: _Evaluations, log_weights: Array, size: float) -> bool:
+    """Whether draws are worth enough for learning to end and, without step 4, to end with them."""
+    if size < rounds.learned or not is_trusted(log_weights):
+        return False
+    W = np.exp(log_weights - logsumexp(log_weights))
+    return rounds.is_frozen or size >= rounds.wanted(work.recorded, W)
 
 
 def _is_sound(log_weights: Array, wanted: float) -> bool:
@@ -773,11 +775,8 @@ class _Evaluations:
             self._known_positions, log_density = arrays["positions"], arrays["log_density"]
         except KeyError as error:
             raise ModelFileError(f"inconsistent checkpoint: {error} is missing") from error
-        recorded = {
-            name.removeprefix("draws/"): values
-            for name, values in arrays.items()
-            if name.startswith("draws/")
-        }
+        drawn = [name for name in arrays if name.startswith("draws/")]
+        recorded = {name.removeprefix("draws/"): arrays[name] for name in drawn}
         lengths = {len(each) for each in (self._known_positions, *recorded.values())}
         if lengths != {len(log_density)}:
             raise ModelFileError("inconsistent checkpoint: evaluations of different number")

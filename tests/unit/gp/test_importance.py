@@ -80,6 +80,17 @@ def test_positions_that_teach_count_where_they_hardly_bias(
     assert (n_kept > 0.8 * n_evaluations) == do_all_count  # those of no weight are not kept
 
 
+@pytest.mark.parametrize(("n", "noise", "fewest", "most"), [
+    (400, 1.0, 200.0, np.inf), (401, 1.0, 100.0, 199.0), (401, 30.0, 150.0, np.inf),
+])  # fmt: skip
+def test_many_rows_are_given_as_many_draws_as_their_predictions_take(
+    n: int, noise: float, fewest: float, most: float
+) -> None:
+    X, y = make_friedman1(n, n_features=8, noise=noise, random_state=0)
+    model = GPRegressor(kernel="rbf", standardize="std", noise="normal", random_state=0).fit(X, y)
+    assert fewest <= model.diagnostics_.effective_size <= most
+
+
 @pytest.mark.parametrize("name", ["logistic", "softmax", "gaussian"])
 def test_values_are_those_of_the_evaluation_with_its_gradient(name: str) -> None:
     model = posteriors()[name]
