@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 from mercer.cli.options import TableOptions
 from mercer.cli.outputs import provenance_json
 from mercer.cli.terminal import Session, diagnosed, evaluation_json, plain, plain_table, score_words
-from mercer.data.files import printable
+from mercer.data.files import printable, quoted
 from mercer.data.formats import FormatError, find_format
+from mercer.data.frame import Column, stray_text
 from mercer.data.tables import read_frame
 from mercer.errors import ModelFileError
 from mercer.models import SavedModel
@@ -40,19 +40,32 @@ def run(data: str, table: TableOptions, is_json: bool) -> None:
 def _columns(data: str, options: TableOptions, session: Session) -> None:
     frame = read_frame(data, encoding=options.encoding, null_values=options.null_values)
     shown = plain_table("column", "kind", "missing", n_text=2)
-    kinds: dict[str, str] = {}
+    kinds, odd = dict[str, str](), dict[str, str]()
     for column in frame.columns:
-        kinds[column.name] = column.kind
-        with suppress(FormatError):  # of a cell that `fit` refuses
-            if column.kind == "text" and (found := find_format(column.values)):
-                kinds[column.name] = found.kinds
+        kinds[column.name], odd[column.name] = _kind(column)
         n_missing = int(column.is_missing.sum())
         shown.add_row(printable(column.name), kinds[column.name], str(n_missing or "-"))
     session.say("data", f"{frame.source}: {frame.n_rows} rows")
     session.show(shown)
+    notes = [f"column {quoted(name)}: {words}" for name, words in odd.items() if words]
+    for words in notes:
+        session.note("note", words)
     session.say("next", "--target COLUMN says which is to be predicted, and more of the others")
     columns = [{"column": name, "kind": kind} for name, kind in kinds.items()]
-    session.give({"file": data, "kind": "table", "n_rows": frame.n_rows, "columns": columns})
+    given = {"file": data, "kind": "table", "n_rows": frame.n_rows, "columns": columns}
+    session.give(given | {"notes": notes})
+
+
+def _kind(column: Column) -> tuple[str, str]:
+    """Say what a column is as it is written, and of which cells it is not, that `fit` refuses."""
+    if column.kind != "text":
+        return column.kind, ""
+    try:
+        found = find_format(column.values)
+    except FormatError as error:
+        return column.kind, str(error)
+    stray = stray_text(column)
+    return (found.kinds, "") if found else (column.kind, stray[1] if stray else "")
 
 
 def _table(data: str, options: TableOptions, session: Session) -> None:

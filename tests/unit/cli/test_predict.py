@@ -203,6 +203,10 @@ def test_words_for_a_missing_value_one_by_one(run, tmp_path: Path) -> None:
     assert code == 3
     assert "column 'price': 'k.A.' is not a number" in err
     assert err.rstrip().endswith("nor can 'day' be read")
+    told = json.loads(run("inspect", table, "--json")[1])["notes"]
+    assert [words.partition(",")[0] for words in told] == [
+        "column 'price': 'k.A.' is not a number", "column 'day': '-' is not a date",
+    ]  # fmt: skip
     words = "--null-values", "k.A.", "--null-values", "-", "--missing", "impute"
     assert run("fit", table, *how, *words)[0] == 0
 
