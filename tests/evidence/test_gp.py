@@ -297,3 +297,29 @@ def test_inducing_points_beside_a_subset(monkeypatch: pytest.MonkeyPatch) -> Non
     assert gap == pytest.approx(rows[1]["log_score"] - rows[0]["log_score"], abs=2e-4)
     assert error > 0.0
     assert len(lines_of("gp-inducing", metrics)) == 2 + 3
+
+
+def test_rows_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.scenarios import gp_alike_v1 as scenario
+    from reproduce.tables import _TABLES
+
+    monkeypatch.setattr(scenario, "N_TEST", 200)
+    rows = scenario._cell(60, 0)
+    metrics = scenario.summary(rows)
+    best, *others = metrics["rows"]
+    assert best["method"] == "best"
+    assert len(others) == 3
+    assert all(abs(row["log_score"] - best["log_score"]) < 0.05 for row in others)
+    assert len(_TABLES["gp-alike"][1](metrics)) == 2 + 4
+
+
+@pytest.mark.parametrize("seed", [1000, 1007])
+def test_a_table_with_a_trend(seed: int) -> None:
+    from reproduce.scenarios import gp_trends_v1 as scenario
+
+    kind, X, y = scenario.table(seed)
+    (row,) = scenario.fitted(seed)
+    assert (row["kind"], row["n"], row["d"]) == (kind, *X.shape)
+    assert row["target"] == ("classes" if seed == 1007 else "numbers")
+    assert len(y) == len(X)
+    assert row["seconds"] > 0.0
