@@ -153,7 +153,11 @@ def _python_words() -> Iterator[None]:
         yield
     except DataError as error:
         words = str(error).replace(LEAVE_OUT, "leave the column out").replace(REFIT, FILL_IN)
-        words = re.sub(r"--null-values ('.*?')", r"mercer.TableEncoder(null_values=[\1])", words)
+        words = re.sub(
+            r"--null-values '(.*?)'",
+            lambda found: f"mercer.TableEncoder(null_values={found[1].split(',')})",
+            words,
+        )
         words = words.replace("--categories", "mercer.TableEncoder(categories=[..])")
         words = words.replace("missing value (", "missing value, NaN or None (")
         words = re.sub(r"^(X, row \d+)", r"\1 (a position, the first is 0)", words)

@@ -170,11 +170,11 @@ def test_in_pipelines() -> None:
 
 
 def test_a_word_for_a_missing_value_is_told_its_argument() -> None:
-    prices = [["1,5 €"], ["k. A."], ["2,5 €"]]
-    with pytest.raises(DataError, match=r"mercer.TableEncoder\(null_values=\['k. A.'\]\)"):
+    prices = [["1,5 €"], ["k. A."], ["2,5 €"], ["-"], ["2 €"]]
+    with pytest.raises(DataError, match=r"mercer.TableEncoder\(null_values=\['k. A.', '-'\]\)"):
         TableEncoder().fit(prices)
-    encoder = TableEncoder("impute", null_values=["k. A."])
-    assert encoder.fit_transform(prices).tolist() == [[1.5], [2.0], [2.5]]
+    encoder = TableEncoder("impute", null_values=["k. A.", "-"])
+    assert encoder.fit_transform(prices).ravel().tolist() == [1.5, 2.0, 2.5, 2.0, 2.0]
 
 
 @pytest.mark.filterwarnings("ignore:X has feature names")
