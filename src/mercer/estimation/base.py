@@ -421,7 +421,7 @@ class KernelEstimator(FromFile, AnyEstimator):
             except ValueError as error:
                 if reset or not hasattr(X, "columns") or "NaN" in str(error):
                     raise
-                words = "the last step of a pipeline takes pipeline[:-1].transform(X)"
+                words = "(in a pipeline, the last step takes pipeline[:-1].transform(X))"
                 raise DataError(f"{str(error).strip()}\n{words}") from error
         checked = check_X_y(X, *y, **how) if y else check_array(X, **how)
         d, known = (checked[0] if y else checked).shape[1], len(self.encoder_.encoding_.sources)

@@ -180,7 +180,7 @@ def test_a_word_for_a_missing_value_is_told_its_argument() -> None:
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_the_last_step_of_a_pipeline_says_what_it_takes(tmp_path: Path) -> None:
     pipe = make_pipeline(TableEncoder("impute"), clone(CLASSIFIERS[0])).fit(TABLE, LABELS)
-    last = "the last step of a pipeline takes pipeline[:-1].transform(X)"
+    last = "(in a pipeline, the last step takes pipeline[:-1].transform(X))"
     for X, what in ((TABLE, "holds datetime"), (TABLE[["city"]], "could not convert string")):
         with pytest.raises(DataError, match=f"{what}.*\n{re.escape(last)}"):
             pipe[-1].predict(X)
