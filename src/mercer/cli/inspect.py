@@ -64,8 +64,10 @@ def _kind(column: Column) -> tuple[str, str]:
         found = find_format(column.values)
     except FormatError as error:
         return column.kind, str(error)
+    if found is not None:
+        return found.kinds, ""
     stray = stray_text(column)
-    return (found.kinds, "") if found else (column.kind, stray[1] if stray else "")
+    return column.kind, stray[1] if stray else ""
 
 
 def _table(data: str, options: TableOptions, session: Session) -> None:

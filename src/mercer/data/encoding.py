@@ -578,7 +578,9 @@ def fit_encoder(
             column = replace(column, values=as_levels(column), kind="text")
         if like is None:
             try:
-                column, formats[column.name] = _find(frame, column, dates, is_category=is_category)
+                column, formats[column.name] = _read_input(
+                    frame, column, dates, is_category=is_category
+                )
             except DataError as error:
                 refused[column.name] = error
         elif (written := formats[column.name]) is not None:
@@ -643,7 +645,7 @@ def no_column(source: str, name: str, names: Iterable[str]) -> DataError:
     )
 
 
-def _find(
+def _read_input(
     frame: Frame, column: Column, dates: Dates, *, is_category: bool
 ) -> tuple[Column, CellFormat | None]:
     """Read a column to learn from, and find how it is written; an error where it is no input."""

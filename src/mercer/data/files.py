@@ -76,10 +76,10 @@ def stray_words(cells: Iterable[str], kind: str) -> str:
     """Say that these cells are not what the others of their column are, and what to do about it."""
     words = list(dict.fromkeys(cells))
     first, others = quoted(words[0]), listing(list(map(quoted, words[1:])), most=4)
-    nulls = quoted(",".join(words[:5]))
+    nulls = " ".join(f"--null-values {quoted(word)}" for word in words[:5])
     return (
         f"{first} is not {kind} of the column are{f', nor is {others}' if others else ''}; correct "
-        f"it, or, if it stands for a missing value, empty it or learn with --null-values {nulls}"
+        f"it, or, if it stands for a missing value, empty it or learn with {nulls}"
     )
 
 

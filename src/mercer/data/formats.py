@@ -249,7 +249,7 @@ def _body(convention: str) -> re.Pattern[str]:
 _BODIES = {convention: _body(convention) for convention in _CONVENTIONS}
 
 
-_FEW = 20  # cells that show an error
+_MOST_STRAYS = 20  # that are kept to be told
 
 
 class NumberFinder:
@@ -274,7 +274,8 @@ class NumberFinder:
             self._n_cells += n
             parts = _Parts.of(text)
             if parts is None:
-                self._strays += [text] if len(self._strays) < _FEW else []
+                if len(self._strays) < _MOST_STRAYS:
+                    self._strays.append(text)
                 continue
             self._units[parts.unit] += n
             self._first.setdefault(parts.unit, text)

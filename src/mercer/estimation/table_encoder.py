@@ -153,9 +153,10 @@ def _python_words() -> Iterator[None]:
         yield
     except DataError as error:
         words = str(error).replace(LEAVE_OUT, "leave the column out").replace(REFIT, FILL_IN)
+        option, word = "--null-values '.*?'", "'(.*?)'"
         words = re.sub(
-            r"--null-values '(.*?)'",
-            lambda found: f"mercer.TableEncoder(null_values={found[1].split(',')})",
+            f"{option}( {option})*",
+            lambda found: f"mercer.TableEncoder(null_values={re.findall(word, found[0])})",
             words,
         )
         words = words.replace("--categories", "mercer.TableEncoder(categories=[..])")

@@ -372,13 +372,18 @@ class _Fit:
         n_parameters, n_rows = len(maximum.point.position), maximum.point.extra["f"].shape[-1]
         model, most = self.model, self._most
         part = min(most / _SHORT, 1.0)
-        usual = min(max(part * self.share * _FEWEST, _LEAST), float(most))
+
+        def at_least(effective: float) -> float:
+            return min(max(part * self.share * effective, _LEAST), float(most))
+
+        usual = at_least(_FEWEST)
+        fewest = at_least(_FEWEST_COSTLY) if n_rows > _COSTLY_ROWS else usual
         size = max(round(_ROUND * usual / _FEWEST), 4 * n_parameters)
         is_plain = n_parameters <= _FEWEST_PARAMETERS and n_rows > _FEW_ROWS
         is_frozen = n_parameters <= _FEW_PARAMETERS and not is_plain
-        fewest = usual
-        if n_rows > _COSTLY_ROWS:
-            fewest = min(max(part * self.share * _FEWEST_COSTLY, _LEAST), usual)
+        enough = usual
+        if is_frozen:
+            enough = max(part * (_MOST if n_rows <= _FEW_ROWS else _FEWEST), fewest)
         learned = max(_LEARNED * fewest, 2.0 * n_parameters) if is_frozen else fewest
         limit = _MOST_ROUNDS[is_frozen] * size
         if n_parameters > _MANY_PARAMETERS:
@@ -388,9 +393,6 @@ class _Fit:
         def wanted(recorded: Mapping[str, Array], W: Array) -> float:
             predicted = model.predicted(recorded).reshape(len(W), -1)
             spread = np.sqrt(W @ np.square(predicted - W @ predicted)).mean()
-            enough = usual
-            if is_frozen:
-                enough = max(part * (_MOST if n_rows <= _FEW_ROWS else _FEWEST), fewest)
             few = max(part * (self.share * spread / _ACCURACY) ** 2, fewest)
             return float(min(few, enough, most))
 

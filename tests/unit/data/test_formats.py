@@ -245,4 +245,4 @@ def test_all_words_that_are_no_numbers_are_told_at_once() -> None:
     _, words = refused("1,5 €", "k. A.", "2,5 €", "-", "3,5 €", "4,5 €", "k. A.")
     assert "'k. A.' is not a number, but '1,5 €' and most other cells of the column are" in words
     assert "nor is '-'; " in words
-    assert words.endswith("empty it or learn with --null-values 'k. A.,-'")
+    assert words.endswith("empty it or learn with --null-values 'k. A.' --null-values '-'")

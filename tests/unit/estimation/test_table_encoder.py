@@ -173,6 +173,8 @@ def test_a_word_for_a_missing_value_is_told_its_argument() -> None:
     prices = [["1,5 €"], ["k. A."], ["2,5 €"], ["-"], ["2 €"]]
     with pytest.raises(DataError, match=r"mercer.TableEncoder\(null_values=\['k. A.', '-'\]\)"):
         TableEncoder().fit(prices)
+    with pytest.raises(DataError, match=r"TableEncoder\(null_values=\['none, yet'\]\)"):
+        TableEncoder().fit([*prices[:1], ["none, yet"], *prices[2:3], *prices[4:]])
     encoder = TableEncoder("impute", null_values=["k. A.", "-"])
     assert encoder.fit_transform(prices).ravel().tolist() == [1.5, 2.0, 2.5, 2.0, 2.0]
 
