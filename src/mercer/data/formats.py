@@ -2,8 +2,8 @@
 
 Numbers may have a sign for percent or money, separators between thousands and negative ones in
 parentheses; dates may be ISO 8601, have the month by its English name, or be year, month and day in
-a stated order. What a cell means is decided by its whole column; where the column leaves two
-readings open, it is refused.
+a stated order, years of two digits last. What a cell means is decided by its whole column; where
+the column leaves two readings open, it is refused.
 """
 
 from __future__ import annotations
@@ -36,8 +36,13 @@ _SPACES = " \u00a0\u202f\u2009'\u2019"
 #: Separator of thousands and decimal sign; a space stands for all of `_SPACES`.
 _CONVENTIONS = {"english": (",", "."), "european": (".", ","), "space": (" ", "."),
                 "space european": (" ", ",")}  # fmt: skip
-_ORDERS = {"iso": "ISO 8601", "ymd": "year/month/day", "dmy": "day/month/year",
-           "mdy": "month/day/year", "named": "months by name", "month": "year-month"}  # fmt: skip
+#: What orders of dates are called; "2" is a year of two digits.
+_ORDERS = {
+    "iso": "ISO 8601", "ymd": "year/month/day", "dmy": "day/month/year", "mdy": "month/day/year",
+    "dm2": "day/month/year of two digits", "md2": "month/day/year of two digits",
+    "named": "months by name", "month": "year-month",
+}  # fmt: skip
+_FIRST_SHORT_YEAR = 1969  # as POSIX has it: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september",
            "october", "november", "december")  # fmt: skip
 _SHAPE = re.compile(
@@ -51,12 +56,13 @@ _DATE = re.compile(
     r"(?:,?[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AP])M)?)?"
 )
 _NAMED = re.compile(
-    r"(?i)(?:(\d{1,2})([ /.-])([a-z]{3,9})\2|([a-z]{3,9})\.? (\d{1,2}),? )(\d{4}(?!\d).*)"
+    r"(?i)(?:(\d{1,2})([ /.-])([a-z]{3,9})\2|([a-z]{3,9})\.? (\d{1,2}),? )((?:\d{4}|\d{2})(?!\d).*)"
 )
 _MONTH = re.compile(r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])", re.ASCII)
-_SHORT_YEAR = re.compile(
-    rf"(?i)\d{{1,2}}(/\d{{1,2}}/|([ -])({'|'.join(name[:3] for name in _MONTHS)})\2)\d{{2}}"
-)
+#: Two numbers between which codes have points and hyphens as well as dates.
+_LIKE_A_CODE = re.compile(r"\d+[.-]\d")
+#: Different cells from which on codes are no days of the calendar all by chance.
+_FEWEST_DATES = 8
 
 
 class FormatError(ValueError):
@@ -131,7 +137,8 @@ class CellFormat:
     def kinds(self) -> str:
         """What the cells are, in a note."""
         if self.kind == "date":
-            return f"dates ({_ORDERS[self.order]})"
+            years = ", 1969 to 2068" if "2" in self.order else ""
+            return f"dates ({_ORDERS[self.order]}{years})"
         if self.unit == "%":
             return f"percent, read as numbers ({quoted(self.write(12.5))} is 12.5)"
         more = f", '({self.write(1234.5)})' is -1234.5" if self.has_parentheses else ""
@@ -170,7 +177,7 @@ class CellFormat:
 
     def _date(self, text: str) -> float | None:
         moment = _iso(f"{text}-01" if self.order == "month" else text) or _clear(text)
-        if moment is None and set(self.order) == set("ymd"):
+        if moment is None and len(self.order) == 3 and self.order != "iso":
             moment = _ordered(text, self.order)
         if moment is None or (moment.tzinfo is not None) != self.has_zone:
             return None
@@ -391,12 +398,7 @@ def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellForma
     others = {text: found for text, found in others.items() if text not in moments}
     n_dates = sum(counts[text] for text in (*moments, *others))
     if n_dates == 0 or 2 * n_dates <= n_cells:
-        if counts and all(map(_SHORT_YEAR.fullmatch, counts)):
-            cell = next(iter(counts))
-            raise FormatError(
-                cell, f"{quoted(cell)} has a year of two digits; write dates as 2024-12-31"
-            )
-        return find_number_format(counts.elements())
+        return _short_years(counts, dates) or find_number_format(counts.elements())
     strays = [cell for cell in counts if cell not in moments and cell not in others]
     if strays:
         raise FormatError(strays[0], stray_words(strays, "a date, but most other cells"))
@@ -409,13 +411,51 @@ def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellForma
         )
     if moments:
         return _clear_format(moments)
-    ordered = CellFormat("date", order=_order(others, dates))
-    for cell in others:
-        if _ordered(cell, ordered.order) is None:
+    return _checked(others, _order(others, dates))
+
+
+def _checked(cells: Iterable[str], order: str) -> CellFormat:
+    """Say that dates are written in that order, once all are days of the calendar."""
+    for cell in cells:
+        if _ordered(cell, order) is None:
+            raise FormatError(cell, f"{quoted(cell)} is no day of the calendar ({_ORDERS[order]})")
+    return CellFormat("date", order=order)
+
+
+def _short_years(counts: Counter[str], dates: Dates) -> CellFormat | None:
+    """Say how dates are written that end with two digits of the year; None for other cells.
+
+    With slashes or the name of a month most cells have to be such dates; with points or hyphens,
+    as codes may have them, all cells days of the calendar, and many.
+    """
+    cells = {text: found for text in counts if (found := _fields(_by_number(text), 2)) is not None}
+    if not cells or 2 * sum(counts[text] for text in cells) <= counts.total():
+        return None
+    numbers = {text: found for text, found in cells.items() if text == _by_number(text)}
+    strays = [text for text in counts if text not in cells]
+    if any(map(_LIKE_A_CODE.match, cells)):
+        readings = [[_ordered(text, order) for text in cells] for order in ("dm2", "md2")]
+        if strays or len(cells) < _FEWEST_DATES or all(None in each for each in readings):
+            return None
+    if strays:
+        raise FormatError(strays[0], stray_words(strays, "a date, but most other cells"))
+    is_last, may_be_month = dates != "auto" or len(numbers) < len(cells), True
+    for cell, (first, second, last, *_) in numbers.items():
+        if int(first) > 31:
             raise FormatError(
-                cell, f"{quoted(cell)} is no day of the calendar ({_ORDERS[ordered.order]})"
+                cell, f"{quoted(cell)} begins with a year of two digits; write dates as 2024-12-31"
             )
-    return ordered
+        may_be_month &= int(first) <= 12
+        is_last |= int(second) > 12 or not 1 <= int(last) <= 31
+    if not is_last:
+        cell, more = next(iter(numbers)), " or --dates monthfirst" * may_be_month
+        raise FormatError(
+            cell,
+            f"{quoted(cell)} may begin or end with a year of two digits, and no date of the column "
+            f"says which; if it ends so, use --dates dayfirst{more}, else write dates as "
+            "2024-12-31, or name the column in --categories if it has no dates",
+        )
+    return _checked(cells, f"{_order(numbers, dates)[:2]}2" if numbers else "dm2")
 
 
 def _clear_format(moments: dict[str, datetime]) -> CellFormat:
@@ -455,8 +495,7 @@ def _order(cells: dict[str, tuple[str, ...]], dates: Dates) -> str:
         raise FormatError(
             cell,
             f"{quoted(cell)} may begin with the day or with the month, and no date of the column "
-            "says which; use --dates dayfirst or --dates monthfirst (of fit, compare and audit), "
-            "or write dates as 2024-12-31",
+            "says which; use --dates dayfirst or --dates monthfirst, or write dates as 2024-12-31",
         )
     contrary = {"auto": None, "dayfirst": month_first, "monthfirst": day_first}[dates]
     if contrary is not None:
@@ -466,12 +505,19 @@ def _order(cells: dict[str, tuple[str, ...]], dates: Dates) -> str:
 
 def _clear(text: str) -> datetime | None:
     """Read a date that can be read in one way only: ISO, or with the English name of a month."""
+    by_number = _by_number(text)
+    return _iso(text) if by_number == text else _ordered(by_number, "dmy")
+
+
+def _by_number(text: str, order: str = "dmy") -> str:
+    """Write a date that has the month by its English name by numbers; another text is as it is."""
     found = _NAMED.fullmatch(text)
     if found is None:
-        return _iso(text)
+        return text
     word, day = (found[3] or found[4]).lower(), found[1] or found[5]
     month = next((k for k, name in enumerate(_MONTHS, 1) if name.startswith(word)), 0)
-    return _ordered(f"{day}/{month}/{found[6]}", "dmy")
+    first, second = (month, day) if order.startswith("m") else (day, month)
+    return f"{first}/{second}/{found[6]}"
 
 
 def _iso(text: str) -> datetime | None:
@@ -484,10 +530,13 @@ def _iso(text: str) -> datetime | None:
         return None
 
 
-def _fields(text: str) -> tuple[str, ...] | None:
-    """Take a date apart that has a year of four digits: three numbers, and the time."""
+def _fields(text: str, n_digits: int = 4) -> tuple[str, ...] | None:
+    """Take a date apart whose year has four digits, or ends it with two: numbers, and the time."""
     found = _DATE.fullmatch(text)
-    if found is None or (len(found[1]) == 4) == (len(found[4]) == 4):
+    if found is None:
+        return None
+    sizes = len(found[1]), len(found[4])
+    if sizes.count(4) != 1 if n_digits == 4 else sizes[0] > 2 or sizes[1] != 2:
         return None
     hour, half = int(found[5] or 0), (found[8] or "").lower()
     if len(found[1]) == 3 or (half and not 1 <= hour <= 12):
@@ -498,12 +547,16 @@ def _fields(text: str) -> tuple[str, ...] | None:
 
 def _ordered(text: str, order: str) -> datetime | None:
     """Read a date whose order is known."""
-    fields = _fields(text)
+    text = _by_number(text, order)
+    fields = _fields(text) or (_fields(text, 2) if "2" in order else None)
     if fields is None or (len(fields[0]) == 4) != (order == "ymd"):
         return None
-    by_letter = dict(zip(order, map(int, fields[:3]), strict=True))
+    by_letter = dict(zip(order.replace("2", "y"), map(int, fields[:3]), strict=True))
     hour, minute, second = map(int, fields[3:])
+    year = by_letter["y"]
+    if "2" in order and len(fields[2]) == 2:
+        year += 100 * ((_FIRST_SHORT_YEAR - year + 99) // 100)
     try:
-        return datetime(by_letter["y"], by_letter["m"], by_letter["d"], hour, minute, second)
+        return datetime(year, by_letter["m"], by_letter["d"], hour, minute, second)
     except ValueError:
         return None

@@ -160,6 +160,7 @@ def _python_words() -> Iterator[None]:
             words,
         )
         words = words.replace("--categories", "mercer.TableEncoder(categories=[..])")
+        words = re.sub(r"--dates (\w+)", r'mercer.TableEncoder(dates="\1")', words)
         words = words.replace("missing value (", "missing value, NaN or None (")
         words = re.sub(r"^(X, row \d+)", r"\1 (a position, the first is 0)", words)
         fill_in = (

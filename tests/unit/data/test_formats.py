@@ -164,9 +164,47 @@ def test_day_and_month() -> None:
     )
     assert refused("31/12/2024", "30/12/2024", "soon")[0] == "soon"
     assert refused("31/12/2024", "2024-12-30", "29/12/2024")[0] == "31/12/2024"
-    assert "two digits" in refused("31/12/24", "01/01/25")[1]
-    assert "two digits" in refused("31-Dec-24", "01-jan-25")[1]
     assert values("1-Feb-2024", "30 Sept 2023", "Feb. 1, 2024")[0] == day
+
+
+def test_years_of_two_digits() -> None:
+    day = (datetime(2024, 2, 1) - datetime(1970, 1, 1)).days
+    assert values("12/31/24", "2/1/24", "7/4/69 6:30 PM")[1:] == [day, -181 + 18.5 / 24]
+    assert values("31/12/97", "01/02/24")[1] == day  # 97 is no day
+    assert values("31-Dec-24", "01-Feb-24") == values("Dec 31, 2024", "Feb 1, 2024")
+    assert values("01/02/24", dates="dayfirst") == values("02/01/24", dates="monthfirst") == [day]
+    years = [f"1/1/{year:02}" for year in range(100)]
+    found = values(*years, dates="dayfirst")
+    assert found == [
+        (datetime(1900 + year + 100 * (year < 69), 1, 1) - datetime(1970, 1, 1)).days
+        for year in range(100)
+    ]
+    # May 12 or December 5 of a year, or the 24th of May 2012.
+    assert "--dates dayfirst or --dates monthfirst" in refused("05/12/24", "12/05/24")[1]
+    assert "use --dates dayfirst, else" in refused("05/12/24", "13/12/24")[1]
+    assert "may begin with the day or with the month" in refused("05/12/97")[1]
+    assert refused("97/12/31", "24/01/05") == (
+        "97/12/31",
+        "'97/12/31' begins with a year of two digits; write dates as 2024-12-31",
+    )
+    assert "is no day of the calendar" in refused("12/31/97", "02/30/24")[1]
+    assert refused("12/31/97", "12/30/97", "soon")[0] == "soon"
+    assert refused("12/31/97", "12/30/97", "12/30/1997")[0] == "12/30/1997"
+    short = CellFormat("date", order="md2")
+    assert short.read("02/01/24") == short.read("02/01/2024") == short.read("1-Feb-24") == day
+    assert short.kinds == "dates (month/day/year of two digits, 1969 to 2068)"
+    with pytest.raises(ValueError, match="month/day/year of two digits"):
+        short.read("24/12/31")
+
+
+def test_codes_are_no_years_of_two_digits() -> None:
+    days = [f"{day:02}.03.{year}" for day in (1, 13, 28) for year in (22, 23, 24)]
+    assert "--categories" in refused(*days)[1]
+    assert len(values(*days, dates="dayfirst")) == len(values(*days, "01.01.97")) - 1
+    for codes in (days[:7], [*days, "A1"], [*days, "10.51.30"], ["1.2.10", "1.12.45"]):
+        assert find_format(codes, dates="dayfirst") is None
+    hyphens = [f"03-{day:02}-24" for day in range(10, 20)]
+    assert values(*hyphens)[0] == (datetime(2024, 3, 10) - datetime(1970, 1, 1)).days
 
 
 def test_months_are_dates_if_all_cells_are() -> None:

@@ -130,6 +130,8 @@ def test_errors_speak_of_python() -> None:
         TableEncoder().fit(TABLE)
     with pytest.raises(DataError, match="column 'x' is of type list; leave the column out,"):
         TableEncoder().fit(pd.DataFrame({"x": [[1], [2]]}))
+    with pytest.raises(DataError, match=r'TableEncoder.dates="dayfirst". or .*"monthfirst"'):
+        TableEncoder().fit(pd.DataFrame({"day": ["01/02/2024", "03/04/2024"]}))
     with pytest.raises(UsageError, match="rows are dropped before"):
         TableEncoder("drop").fit(TABLE)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="dayfirst"):
