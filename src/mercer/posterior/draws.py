@@ -263,6 +263,14 @@ class Draws:
         )
         return replace(self, variables=variables, stats=stats)
 
+    def first_chains(self, n: int) -> Draws:
+        """Return the draws of the first n chains, unweighted."""
+        variables, stats = (
+            {name: values[:n] for name, values in each.items()}
+            for each in (self.variables, self.stats)
+        )
+        return replace(self, variables=variables, stats=stats)
+
     def chosen(self, positions: NDArray[np.int64], weights: NDArray[np.float64]) -> Draws:
         """Return some of the draws, with weights of their own, as one population.
 

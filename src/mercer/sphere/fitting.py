@@ -547,8 +547,11 @@ def _joined(
     """Put the draws of the models after one another, with what they say of the noise.
 
     Also the candidates that "model" counts. Where some draws have a rate for each class, others
-    have their one rate twice.
+    have their one rate twice. Where chains of a model were out of time in its warm-up, all models
+    have as many fewer.
     """
+    n_chains = min(part.n_chains for part in parts)
+    parts = [part.first_chains(n_chains) for part in parts]
     longest = max(part.variables["coefficients"].shape[-1] for part in parts)
     rng = stream(entropy, "rates")
     said = [

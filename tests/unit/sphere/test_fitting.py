@@ -106,6 +106,28 @@ def test_draws_are_averaged_over_one_rate_and_one_a_class() -> None:
     assert int(said.split("(")[1].split("%")[0]) / 100.0 == pytest.approx(share, abs=0.06)
 
 
+def test_a_chain_that_one_model_lacks_is_left_out_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where it was out of time in the warm-up of that model."""
+    drawn = fitting._sample
+
+    def cut(one, candidate, rows, options):
+        found, sampler = drawn(one, candidate, rows, options)
+        n_chains = 1 if options.first_chain else 2
+        draws = found.draws.first_chains(n_chains)
+        note = "1 chain left out" if n_chains == 1 else "whole"
+        return dataclasses.replace(found, draws=draws, notes=(note,)), sampler
+
+    both = problem(candidates=(rbf(0.1), rbf(0.4)))
+    whole = fit_sphere(both, OPTIONS)
+    monkeypatch.setattr(fitting, "_sample", cut)
+    fitted = fit_sphere(both, OPTIONS)
+    assert "1 chain left out" in fitted.notes
+    assert (fitted.draws.n_chains, fitted.draws.n_draws) == (1, 12)
+    for name, values in fitted.draws.variables.items():
+        if name != "noise_rate":  # drawn after the chains
+            np.testing.assert_array_equal(values, whole.draws.variables[name][:1])
+
+
 def test_many_rows_with_little_time_have_one_model_and_a_short_warm_up(monkeypatch) -> None:
     monkeypatch.setattr(fitting, "_HASTY_WARMUP", 5)
     many = problem(candidates=(rbf(0.1), rbf(0.4)))
