@@ -59,10 +59,16 @@ def _centres_section(estimator: Any) -> Section:
     spread = float(estimator.predict(estimator.candidates_).std())
     share = 1.0 if spread == 0.0 else max(0.0, 1.0 - (summary.distance / spread) ** 2)
     counts = estimator.posterior_.flat("n_centres")
-    text = (
+    how_many = (
         f"The sum has {number(estimator.n_centres_, 2)} kernels on average, between "
         f"{int(counts.min())} and {int(counts.max())} in the particles. Many sets of centres give "
-        "all but the same curve, so none of them is the right one.",
+        "all but the same curve, so none of them is the right one."
+    )
+    if n_shown == 0:  # as where all rows have the same inputs
+        text = (how_many, "At the rows no kernel adds anything to the mean of the average curve.")
+        return Section("centres", "Centres", text)
+    text = (
+        how_many,
         f"Shown is a shorter sum that was fitted to the average of all of them: {n_shown} kernels, "
         f"taken one after the other, which explain {percent(share, 0)} of the variance of the "
         "average curve over the rows. It is a summary to look at; predictions are made from all "

@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer import SequentialKernelRegressor
+from mercer.errors import MercerWarning
 from mercer.report import build_report, render
 from mercer.report.basis import describe, sections
 from support.fake_regression import fake_regression
@@ -27,6 +29,17 @@ def test_the_table_is_the_summary_highest_first() -> None:
 @pytest.mark.parametrize(("d", "n_figures"), [(1, 1), (2, 1), (3, 0)])
 def test_centres_are_drawn_in_one_and_two_inputs(d: int, n_figures: int) -> None:
     assert len(_keyed(followed(d=d))["centres"].figures) == n_figures
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_rows_that_are_all_alike_have_no_centres_to_draw(d: int) -> None:
+    model = SequentialKernelRegressor(n_particles=20, random_state=0)
+    with pytest.warns(MercerWarning, match="all columns are constant"):
+        model.fit(np.full((25, d), 3.0), np.random.default_rng(0).standard_normal(25))
+    part = _keyed(model)["centres"]
+    assert not part.figures
+    assert not part.tables
+    assert "no kernel adds anything" in part.text[-1]
 
 
 def test_the_pass_says_its_scores() -> None:
