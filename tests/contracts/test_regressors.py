@@ -239,6 +239,16 @@ def test_constant_target(make) -> None:
     assert (upper >= 2.5).all()
 
 
+@one_setting
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+def test_all_is_constant(make) -> None:
+    """One row and one target are left: nothing to compare kernels by."""
+    model = make().fit(np.ones_like(_X), np.full(40, 2.5))
+    np.testing.assert_allclose(model.predict(_Z), 2.5)
+    lower, upper = model.predict_interval(_Z)
+    assert ((lower <= 2.5) & (upper >= 2.5)).all()
+
+
 def test_duplicated_columns(make) -> None:
     seen = make().fit(np.hstack([_X, _X]), _Y).predict(np.hstack([_X, _X]), return_std=True)
     assert np.isfinite(seen).all()

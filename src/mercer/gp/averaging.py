@@ -121,6 +121,8 @@ class KernelTask:
         rows several times.
         """
         n, rng, folds = len(rows), stream(entropy, "rows", 3), list[tuple[Rows, Rows]]()
+        if n == 1:  # all rows were alike: nothing tells kernels apart
+            return [(rows, rows)]
         n_folds = min(_N_FOLDS, n)
         n_scored = min(-(-_HELD_OUT * n_folds // n), _MOST_REPEATS * n_folds)
         while len(folds) < n_scored:

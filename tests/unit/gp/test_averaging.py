@@ -644,3 +644,10 @@ def test_a_short_run_wants_a_part_of_the_effective_draws(
     size = fitted.diagnostics_.effective_size
     assert size is not None
     assert lowest < size < highest
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+def test_one_row_that_repeats_tells_no_kernels_apart() -> None:
+    model = GPRegressor(inference="map", progress=False).fit(np.ones((20, 2)), np.full(20, 2.0))
+    assert model.predict(np.zeros((1, 2))) == pytest.approx([2.0])
+    assert sum(model.kernel_weights_.values()) == pytest.approx(1.0)
