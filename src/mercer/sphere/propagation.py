@@ -45,7 +45,8 @@ BoolArray = NDArray[np.bool_]
 # within two where there is none and the rank is low. Without a nugget and at low rates the sites
 # may run away: smaller steps hold most of them; what is not at rest, or above 0, says nothing.
 # From one rate to a rate for each class it may be a long way, on which log Z rises with each sweep:
-# steps stay large, and sweeps do not end, as long as it does.
+# steps stay large, and sweeps do not end, as long as it does. Where sites run away it falls, and
+# rises again: from the first fall on sweeps count.
 #
 # References
 # ----------
@@ -57,6 +58,8 @@ _SQRT_2PI = math.sqrt(2.0 * math.pi)
 # on which log Z rises while rates are learned counted only by the last number.
 _DAMPING = ((40, 0.1), (24, 0.25), (12, 0.5), (0, 0.8))
 _FEWEST_SWEEPS, _MOST_SWEEPS, _MOST_LEARNING = 2, 80, 400
+# Of these the first may fall: the sites are those of another model.
+_FIRST_SWEEPS = 12
 # Changes of the log evidence, in nats, below which sites are at rest: on the way to the mode of the
 # rates, at it, and for differences of the gradient.
 _NEARLY, _AT_REST, _FINE = 0.1, 0.03, 0.03
@@ -181,11 +184,10 @@ class Propagation(ABC):
     def evidence(self, start: Approximation | None = None) -> Approximation:
         """Approximate the log probability of the labels, from that of a similar model on."""
         mode = self.mode(start)
-        if self.noise.prior is None:
-            value, rates = mode.log_z, self.noise.rates
-            assert rates is not None
-        else:
-            value, rates = self.integrated(mode), self.largest_rate * expit(mode.log_odds)
+        value, rates = mode.log_z, self.noise.rates
+        if rates is None:
+            rates = self.largest_rate * expit(mode.log_odds)
+            value = self.integrated(mode) if mode.is_settled else value
         return Approximation(value, mode.is_settled and value <= 0.0, mode.sites, rates)
 
     def again(self, found: Approximation) -> Swept:
@@ -218,7 +220,7 @@ class Propagation(ABC):
         self, sites: Sites, log_odds: Array, tolerance: float, *, is_learning: bool = False
     ) -> Swept:
         """Sweep until log Z is at rest; where rates are being learned they follow the errors."""
-        before, swept, n_counted = np.inf, None, 0
+        before, swept, n_counted, climbs = np.inf, None, 0, is_learning
         tolerance, last, change = tolerance * self.scale, sites, np.inf
         for k in range(_MOST_LEARNING if is_learning and self.follows_rates else _MOST_SWEEPS):
             share = min(self.largest_share, next(s for n, s in _DAMPING if n_counted >= n))
@@ -230,7 +232,9 @@ class Propagation(ABC):
                 swept, change = replace(swept, sites=last), np.inf
                 break
             last = sites
-            n_counted += not (is_learning and before < swept.log_z < 0.0)
+            is_rising = before < swept.log_z < 0.0
+            climbs &= is_rising or k < _FIRST_SWEEPS
+            n_counted += not (climbs and is_rising)
             sites, change, before = swept.sites, abs(swept.log_z - before), swept.log_z
             is_at_rest = k + 1 >= _FEWEST_SWEEPS and change < tolerance
             if is_at_rest or n_counted == _MOST_SWEEPS:

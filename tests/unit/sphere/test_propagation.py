@@ -53,6 +53,39 @@ def of_ring(nugget: float, noise: LabelNoise, start=None):
     return approximate_evidence(signed_rows(L, RING), variance, noise, start)
 
 
+@pytest.mark.parametrize(
+    ("log_z", "fewest", "most"),
+    [(lambda k: k - 500.0, 400, 400), (lambda k: k % 30 - 500.0, 80, 120)],
+    ids=["rises", "rises and falls"],
+)
+def test_sweeps_go_on_as_long_as_the_evidence_rises(
+    log_z: Any, fewest: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sites that run away, and come back, do not take the place of a long way to the mode."""
+    problem = _Labels(np.eye(3), np.ones(3), learned_rate((1.0, 1.0), 3))
+    seen = list[float]()
+
+    def sweep(self, sites, log_odds, share):
+        seen.append(log_z(len(seen)))
+        return propagation.Swept(sites, log_odds, seen[-1], np.zeros(1), False), np.full(3, 0.1)
+
+    monkeypatch.setattr(_Labels, "_sweep", sweep)
+    swept = problem.settle(problem.no_sites(), np.zeros(1), 0.1, is_learning=True)
+    assert not swept.is_settled
+    assert fewest <= len(seen) <= most
+
+
+def test_what_came_to_no_rest_is_not_integrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    restless = propagation.Swept(
+        Sites(np.ones(N), np.ones(N)), np.zeros(1), -9.0, np.ones(1), False
+    )
+    monkeypatch.setattr(_Labels, "mode", lambda self, start=None: restless)
+    monkeypatch.setattr(_Labels, "integrated", lambda self, mode: pytest.fail("integrated"))
+    found = of_ring(0.1, NOISES["learned"])
+    assert not found.is_settled
+    assert found.rates == pytest.approx([0.25])  # half of the largest
+
+
 @pytest.mark.parametrize("rate", [1e-4, 0.1, 0.45])
 def test_independent_rows(rate: float) -> None:
     """Each label has probability 1/2, whatever the rate."""
