@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from sklearn.utils import get_tags
 
-from mercer.errors import UsageError
+from mercer.errors import DataError, UsageError
 from support.regressors import KERNEL_LEARNERS, PROCESSES, REGRESSORS, STREAMERS, WITH_CHAINS
 from support.regressors import NEW_X as _Z
 from support.regressors import TRAIN_X as _X
@@ -91,7 +91,7 @@ def test_two_targets_are_learned_or_refused(make) -> None:
     if get_tags(model).target_tags.multi_output:
         assert model.fit(_X, two).predict(_Z).shape == (len(_Z), 2)
     else:
-        with pytest.raises(ValueError, match="1d array"):
+        with pytest.raises(DataError, match="BaNKRegressor learns them at once"):
             model.fit(_X, two)
 
 

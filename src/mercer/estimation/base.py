@@ -401,6 +401,10 @@ class KernelEstimator(FromFile, AnyEstimator):
         try:
             checked: tuple[Any, Any] = self._checked_rows(X, y, order="C", **how)
         except ValueError as error:
+            if "1d array" in str(error) and np.ndim(y) == 2:
+                at_once = ", BaNKRegressor learns them at once" if how.get("y_numeric") else ""
+                words = f"{error} sklearn.multioutput fits a model to each column{at_once}"
+                raise DataError(words) from error
             is_not_finite = any(word in str(error) for word in ("NaN", "infinity"))
             where = name_not_finite(X) if is_not_finite else None
             if where is None:
