@@ -61,7 +61,7 @@ from mercer.data.frame import (
     joined_order,
     null_words,
 )
-from mercer.data.source import NPY, RowSource, find_file, open_array, open_npy
+from mercer.data.source import FILL_GAPS, NPY, RowSource, find_file, open_array, open_npy
 from mercer.data.tables import list_folder, refuse_foreign
 from mercer.errors import DataError, DataWarning, MercerError, UsageError, warn_user
 
@@ -640,8 +640,7 @@ class Learner:
     def add(self, frame: Frame, position: int) -> None:
         """Take the next rows, the first of which has this position among all."""
         for name in () if self._missing != "error" else self.names:
-            remedy = "use --missing impute or indicator, in Python "
-            _refuse_gap(frame, name, remedy + "encode=TableEncoder(missing='impute')")
+            _refuse_gap(frame, name, FILL_GAPS)
         for name in self.targets:
             _refuse_gap(frame, name, "leave such rows out")
         chosen = np.zeros(frame.n_rows, dtype=bool)

@@ -78,6 +78,7 @@ Make = Callable[[int, Iterator[Array]], Iterator[NDArray[np.float32]]]
 CHUNK_CELLS = 2**17
 CHECK_CELLS = 2**19
 #: What to do about a column that is not numbers.
+FILL_GAPS = "use --missing impute or indicator, in Python encode=TableEncoder(missing='impute')"
 REMEDY = "leave it out with .without(...), or open it with encode='auto', target='its name'"
 
 
@@ -452,7 +453,7 @@ class RowSource(ABC):
         if is_gap.any():
             row, column = np.unravel_index(int(is_gap.argmax()), is_gap.shape)
             reason = (
-                "missing value; fill it in, or remove the row"
+                f"missing value; fill it in, remove the row or, of an input, {FILL_GAPS}"
                 if np.isnan(piece[row, column])
                 else "infinite, or too large for a float64; correct it"
             )

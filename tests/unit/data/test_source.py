@@ -39,7 +39,7 @@ def test_any_partition(data: st.DataObject, n: int, d: int, is_verified: bool) -
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (np.nan, "missing value; fill it in, or remove the row"),
+        (np.nan, "missing value; fill it in, remove the row or, of an input, use --missing impute"),
         (np.inf, "infinite, or too large for a float64; correct it"),
         (-np.inf, "infinite"),
     ],
