@@ -572,7 +572,11 @@ def audit() -> None:
     model_argument,
     data_argument("pool", "POOL"),
     click.option(
-        "-n", "n_queries", type=click.IntRange(1), default=10, metavar="N", help="How many rows."
+        "-n",
+        "n_queries",
+        type=click.IntRange(1),
+        metavar="N",
+        help="How many rows [default: 10, or all of fewer].",
     ),
     out_path("--out", "Write the rows: .csv, .parquet or .json."),
     id_option,

@@ -27,6 +27,8 @@ from mercer.models import SavedModel, name_of
 
 # The work of `mercer query`: from a saved model and a pool to the rows to label next.
 
+_N_QUERIES = 10
+
 
 @dataclass(frozen=True, eq=False)
 class Queries:
@@ -47,10 +49,13 @@ def check_model(model: SavedModel, path: Path) -> None:
         )
 
 
-def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str | None) -> Queries:
-    """Choose the ``n_queries`` rows whose labels would teach the model most."""
+def query_frame(
+    model: SavedModel, frame: Frame, n_queries: int | None, id_column: str | None
+) -> Queries:
+    """Choose the ``n_queries`` rows whose labels would teach the model most; None: ten at most."""
     encoded, estimator = encoder_of(model).transform(frame), model.estimator
     n = len(encoded.X)
+    n_queries = min(n, _N_QUERIES) if n_queries is None else n_queries
     if n_queries > n:
         raise UsageError(
             f"-n {n_queries}: the pool has {n} usable row{'s' * (n != 1)}; ask for no more"
@@ -76,7 +81,7 @@ def query_frame(model: SavedModel, frame: Frame, n_queries: int, id_column: str 
 def run(
     model: Path,
     pool: str,
-    n_queries: int,
+    n_queries: int | None,
     out: Path | None,
     id_column: str | None,
     encoding: str | None,
@@ -100,5 +105,6 @@ def run(
     session.blank()
     if out is not None:
         write_rows(out, found.columns, is_for_spreadsheet=is_for_spreadsheet)
-        session.say("written", f"{out}, {n_queries} row{'s' * (n_queries > 1)}")
+        n_written = len(next(iter(found.columns.values())))
+        session.say("written", f"{out}, {n_written} row{'s' * (n_written > 1)}")
     session.give({"n_pool": found.n_pool, "queries": records(found.columns)})

@@ -56,6 +56,18 @@ def test_json(run, sphere_model: Path, pool: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("n_rows", "n_chosen"), [(3, 3), (12, 10)])
+def test_ten_rows_or_all_of_fewer(
+    run, sphere_model: Path, pool: Path, tmp_path: Path, n_rows: int, n_chosen: int
+) -> None:
+    some, out = tmp_path / "some.csv", tmp_path / "q.csv"
+    some.write_text("\n".join(pool.read_text().splitlines()[: n_rows + 1]) + "\n")
+    code, said, _ = run("query", sphere_model, some, "--out", out)
+    assert code == 0
+    assert f"q.csv, {n_chosen} rows" in said
+    assert len(out.read_text().splitlines()) == n_chosen + 1
+
+
 @pytest.mark.parametrize(
     ("words", "code", "hint"),
     [
