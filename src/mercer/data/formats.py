@@ -517,7 +517,7 @@ def _by_number(text: str, order: str = "dmy") -> str:
     word, day = (found[3] or found[4]).lower(), found[1] or found[5]
     month = next((k for k, name in enumerate(_MONTHS, 1) if name.startswith(word)), 0)
     first, second = (month, day) if order.startswith("m") else (day, month)
-    return f"{first}/{second}/{found[6]}"
+    return f"{first}/{second}/{found[6]}" if month > 0 else text
 
 
 def _iso(text: str) -> datetime | None:

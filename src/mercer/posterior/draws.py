@@ -257,16 +257,15 @@ class Draws:
 
     def every(self, step: int) -> Draws:
         """Return one draw of ``step`` of each chain, the last of them; of one model, unweighted."""
-        variables, stats = (
-            {name: values[:, step - 1 :: step] for name, values in each.items()}
-            for each in (self.variables, self.stats)
-        )
-        return replace(self, variables=variables, stats=stats)
+        return self._at(np.s_[:, step - 1 :: step])
 
     def first_chains(self, n: int) -> Draws:
         """Return the draws of the first n chains, unweighted."""
+        return self._at(np.s_[:n])
+
+    def _at(self, places: Any) -> Draws:
         variables, stats = (
-            {name: values[:n] for name, values in each.items()}
+            {name: values[places] for name, values in each.items()}
             for each in (self.variables, self.stats)
         )
         return replace(self, variables=variables, stats=stats)

@@ -201,7 +201,8 @@ def test_codes_are_no_years_of_two_digits() -> None:
     days = [f"{day:02}.03.{year}" for day in (1, 13, 28) for year in (22, 23, 24)]
     assert "--categories" in refused(*days)[1]
     assert len(values(*days, dates="dayfirst")) == len(values(*days, "01.01.97")) - 1
-    for codes in (days[:7], [*days, "A1"], [*days, "10.51.30"], ["1.2.10", "1.12.45"]):
+    sizes = ["10 pcs 20", "12 box 24"]
+    for codes in (days[:7], [*days, "A1"], [*days, "10.51.30"], ["1.2.10", "1.12.45"], sizes):
         assert find_format(codes, dates="dayfirst") is None
     hyphens = [f"03-{day:02}-24" for day in range(10, 20)]
     assert values(*hyphens)[0] == (datetime(2024, 3, 10) - datetime(1970, 1, 1)).days
