@@ -286,8 +286,9 @@ def _special_columns(frame: Frame, targets: Sequence[str], options: TableOptions
         if name in (options.id_column, options.group):
             raise UsageError("the target cannot be --id or --group")
     levels = frame.named(options.categories)
-    for taken in {*targets, options.id_column}.intersection(levels):
-        raise UsageError(f"--categories {quoted(taken)} is no input: it is the target or --id")
+    for taken in {*targets, *dropped, options.id_column}.intersection(levels):
+        words = "it is the target, --id or in --drop"
+        raise UsageError(f"--categories {quoted(taken)} is no input: {words}")
     others = [name for name in (options.id_column, options.group) if name not in (None, *levels)]
     return [*targets, *dropped, *(frame.column(str(name)).name for name in others)]
 

@@ -81,9 +81,9 @@ def test_what_rows_come_in_groups_of_is_said(tmp_path: Path) -> None:
     both = read(categories=("who, x",), group="who")
     assert both.X.shape == (180, 240)
     assert len(set(both.groups)) == 60
-    for given in ({"categories": ("y",)}, {"categories": ("who",), "id_column": "who"}):
-        with pytest.raises(UsageError, match="is no input: it is the target or --id"):
-            read(**given)
+    for given in ({"id_column": "who"}, {"drop": ("who",)}, {"categories": ("y",)}):
+        with pytest.raises(UsageError, match="is no input: it is the target, --id or in --drop"):
+            read(**{"categories": ("who",), **given})
     with pytest.raises(DataError, match="did you mean 'who'"):
         read(categories=("whoo",))
 
