@@ -88,6 +88,15 @@ def parquet_folder(folder: Path) -> RowSource:
     return _open(folder, "parts")
 
 
+def rows_left_out(folder: Path) -> RowSource:
+    """The first and the last ones, too, and more in a row than are read at once."""
+    left_out = np.array([0, 1, 37, 500, *range(600, 645), 1049])
+    more = np.full((1050, 3), 9.5)
+    more[np.delete(np.arange(1050), left_out)] = ROWS
+    write_parquet(folder / "rows.parquet", more)
+    return _open(folder, "rows.parquet").without_rows(left_out)
+
+
 #: Name: how it is made in a folder, and the file (or pattern of it) that is read.
 SOURCES: dict[str, tuple[Callable[[Path], RowSource], str]] = {
     "array": (in_memory, ""),
@@ -99,6 +108,7 @@ SOURCES: dict[str, tuple[Callable[[Path], RowSource], str]] = {
     "csv folder": (csv_folder, "cache/*/rows-*.npy"),
     "parquet": (parquet_file, "rows.parquet"),
     "parquet folder": (parquet_folder, "parts/b.parquet"),
+    "rows left out": (rows_left_out, "rows.parquet"),
 }
 
 

@@ -26,7 +26,13 @@ from mercer.cli.fitting import (
     refuse_unconverged,
 )
 from mercer.cli.options import TableOptions
-from mercer.cli.out_of_core import StoredTraining, check_engine, fit_stored, open_training
+from mercer.cli.out_of_core import (
+    StoredTraining,
+    check_engine,
+    fit_stored,
+    hold_out,
+    open_training,
+)
 from mercer.cli.outputs import check_outputs, typed_words
 from mercer.cli.saving import (
     as_json,
@@ -46,6 +52,7 @@ from mercer.errors import DataError, MercerError, RowsError, UsageError
 from mercer.estimation.cross_validate import Contender, Result, contender_of, cross_validate
 from mercer.estimation.inspection import (
     MOST_INPUTS,
+    Effects,
     Importance,
     Increases,
     Inspection,
@@ -88,7 +95,7 @@ def run(
         {"--out": out, "--report": report}, {"DATA": data, "--test": test}, checkpoint=checkpoint
     )
     session = Session(is_json)
-    of_all_rows = {**table.of_whole_tables, "--test": test, "--test-size": test_size, "--cv": cv}
+    of_all_rows = {**table.of_whole_tables, "--test": test, "--cv": cv}
     check_engine(engine, scheduler, workers, of_all_rows)
     options = FitOptions(
         data=data,
@@ -184,16 +191,31 @@ def _fit_stored(
     report: Path | None,
     is_strict: bool,
 ) -> None:
-    """Fit rows that stay in their files; who wants scores predicts other files."""
+    """Fit rows that stay in their files, and score on some of them where that is asked for."""
+    sample = plan = importance = None
+    if (scoring := stored.options.scoring) is not None and scoring.test_size is not None:
+        stored, sample = hold_out(stored, scoring.test_size)
     fitted, saved = fit_stored(stored, session)
     if is_strict:
         refuse_unconverged(fitted)
+    if sample is not None:
+        plan = sample.plan(stored, fitted, saved)
+        look = None if report is None else _look_of(plan, fitted)
+        (scored,) = _score(plan, session, fitted, look)
+        evaluation, _, importance = scored
+        _say_scored(session, scored, "", can_tell=bool(np.ptp(plan.table.X, axis=0).any()))
+        saved = replace(saved, evaluation=evaluation)
+
+    def inspect() -> tuple[Inspection, ...]:
+        if plan is None:
+            return ()
+        return (Inspection(plan.split.names, importance, _effects(plan, fitted, importance)),)
+
     say_fitted(fitted, session)
-    write_files(fitted, saved, session, out=out, report=report, step=None)
-    if out is not None:
-        session.say(
-            "scores", f"mercer predict {out} OTHER_ROWS says them, where the target is there"
-        )
+    write_files(fitted, saved, session, out=out, report=report, step=None, inspect=inspect)
+    if out is not None and sample is None:
+        words = f"--test-size holds rows out for them; mercer predict {out} OTHER_ROWS says them"
+        session.say("scores", f"{words}, where the target is there")
     session.give(as_json(stored.entry, fitted, saved, out=out, report=report, step=None))
 
 
@@ -316,17 +338,22 @@ def _look_of(plan: Plan, fitted: Fitted | None) -> Look | None:
 
 
 def _inspect_fit(plan: Plan, fitted: Fitted, importance: Importance | None) -> Inspection:
+    """See how inputs act in the model that is saved, and describe the table."""
+    table, found = plan.table, _effects(plan, fitted, importance)
+    facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes, table.names)
+    return Inspection(plan.split.names, importance, found, facts)
+
+
+def _effects(plan: Plan, fitted: Fitted, importance: Importance | None) -> Effects:
     """See how inputs act in the model that is saved: those that decide most first."""
     table, inputs = plan.table, plan.table.encoder.inputs
     order = list(range(len(inputs)))
     if importance is not None:
         first = [importance.names[j] for j in importance.order]
         order = [inputs.names.index(name) for name in first]
-    found = effects_of(
+    return effects_of(
         fitted.estimator, table.X, inputs, order=order, classes=table.classes, entropy=plan.seed
     )
-    facts = table_facts(table.inputs, table.encoder, table.X, table.y, table.classes, table.names)
-    return Inspection(plan.split.names, importance, found, facts)
 
 
 def _say_first(plan: Plan, session: Session) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from mercer import models
 from mercer.cli.fitting import (
     FitOptions,
     Fitted,
+    Plan,
     always,
     claim_folder,
     features_of_many,
@@ -30,25 +31,36 @@ from mercer.cli.fitting import (
     provenance_of,
 )
 from mercer.cli.prediction import Predictor, encoder_of, find_id, find_predictors, ignored_words
-from mercer.cli.tables import UNSCORED, unknown_words, untold_words
+from mercer.cli.tables import (
+    UNSCORED,
+    Split,
+    TrainingTable,
+    few_words,
+    unknown_words,
+    untold_words,
+)
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column
 from mercer.data.files import changed, check_path, first_bytes, printable
 from mercer.data.formats import Dates
-from mercer.data.frame import Column, null_words
+from mercer.data.frame import Column, Frame, null_words
 from mercer.data.opening import open_rows, read_texts
-from mercer.data.row_names import RowNames, file_columns
+from mercer.data.row_names import RowNames
 from mercer.data.row_writer import RowWriter
 from mercer.data.source import NPY, REMEDY, RowSource, regroup
 from mercer.data.tables import list_folder
 from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task, spelling_notes
 from mercer.errors import DataError, UsageError
+from mercer.estimation.cross_validate import Fold
 from mercer.estimation.model_file import TableModel
 from mercer.estimation.table_encoder import TableEncoder
+from mercer.estimation.tasks import TASKS
 from mercer.models import ModelEntry, SavedModel
+from mercer.numerics.sums import ROWS_PER_TERM
 from mercer.posterior.evaluation import HeldOut, RunningScores
 from mercer.posterior.scores import RegressionScores, Scores
+from mercer.random import stream
 
 Rows = NDArray[np.int64]
 
@@ -196,7 +208,9 @@ class TableStream:
         """Yield what the rows of each block are called, as columns."""
         n = self._n_block
         if self.id_column is None:
-            yield from file_columns(self.table.parts, n)
+            for begin in range(0, self.n_rows, n):
+                at = np.arange(begin, min(begin + n, self.n_rows))
+                yield RowNames.of_files(self.table.parts, at).columns()
         elif self.texts:
             for texts in read_texts(self.texts, self.id_column, n, self.null_values):
                 yield {self.id_column: np.asarray(texts)}
@@ -309,6 +323,8 @@ class StoredTraining:
     estimator: Any  # unfitted
     reason: str  # for the task
     options: FitOptions
+    held_out: Rows = field(default_factory=lambda: np.zeros(0, np.int64))  # ascending positions
+    scoring: tuple[str, ...] = ()  # what is said of these
 
     @property
     def words(self) -> str:
@@ -316,7 +332,8 @@ class StoredTraining:
         encoding = self.rows.encoding
         n_inputs = self.rows.n_columns - 1 if encoding is None else len(encoding.codes)
         place = "in place" if encoding is None else "encoded once, into the cache"
-        return f"{printable(self.rows.name)}: {self.rows.n_rows} rows, {n_inputs} inputs, {place}"
+        inputs = f"{n_inputs} input{'s' * (n_inputs != 1)}"
+        return f"{printable(self.rows.name)}: {self.rows.n_rows} rows, {inputs}, {place}"
 
 
 def check_engine(
@@ -327,9 +344,10 @@ def check_engine(
         raise UsageError("--scheduler and --workers are of --engine dask")
     given = [name for name, value in unused.items() if value is not None]
     if engine is not None and given:
+        scores = {"--test": "`mercer predict` scores other files", "--cv": "use --test-size"}
+        words = "; ".join(["", *(scores[name] for name in given if name in scores)])
         raise UsageError(
-            f"{', '.join(given)}: not with --engine, which leaves the rows in their files; "
-            "`mercer predict` scores other files block by block"
+            f"{', '.join(given)}: not with --engine, which leaves the rows in their files{words}"
         )
 
 
@@ -408,6 +426,85 @@ def open_training(
     return StoredTraining(rows, entry, estimator, reason, options)
 
 
+_MOST_SCORED = 20_000  # of rows that stay in their files; as many others teach baselines
+
+
+@dataclass(frozen=True, eq=False)
+class StoredSample:
+    """Some of the rows, in memory: those that are held out to score on, and others."""
+
+    held_out: NDArray[np.float64]  # (m, d + 1), inputs and target
+    learned: NDArray[np.float64]  # (k, d + 1), some that the model learns from
+    names: RowNames  # of those that are held out
+    how: str
+
+    def plan(self, stored: StoredTraining, fitted: Fitted, saved: TableModel) -> Plan:
+        """Return the plan that scores what was fitted beside baselines, which learn from these."""
+        rows, encoder, task = stored.rows, saved.encoder, TASKS[stored.entry.task]
+        classes = tuple(fitted.estimator.classes_.tolist()) if task.is_stratified else ()
+
+        def known(block: NDArray[np.float64]) -> tuple[Rows, NDArray[Any]]:
+            values, labels = block[:, -1], rows.labels.get(rows.names[-1])
+            return task.known(np.array(labels)[values.astype(int)] if labels else values, classes)
+
+        (learned, y), (held, y_test) = known(self.learned), known(self.held_out)
+        X, X_test = self.learned[learned, :-1], self.held_out[held, :-1]
+        names = self.names.take(held)
+        parts = encoder.feature_names, encoder.sources
+        fold = Fold(X, y, X_test, y_test, np.arange(len(y)), None, None, *parts)
+        notes = few_words(len(held), task)
+        split = Split((fold,), self.how, notes, fold.train, names)
+        inputs = Frame.of_header(encoder.input_names, rows.name)
+        table = TrainingTable(
+            rows.name, inputs, encoder, X, classes, y, y, None, names, task, stored.reason, ()
+        )
+        options = stored.options
+        n_jobs = options.jobs or cpu_count()
+        return Plan(
+            stored.entry, table, split, stored.estimator, options.seed, n_jobs, None, frozenset()
+        )
+
+
+def hold_out(stored: StoredTraining, test_size: float) -> tuple[StoredTraining, StoredSample]:
+    """Hold a share of the rows out, at most `_MOST_SCORED`, and read them.
+
+    The first row of each class is not held out, and teaches baselines.
+    """
+    rows, n = stored.rows, stored.rows.n_rows
+    n_test = min(max(1, round(test_size * n)), _MOST_SCORED)
+    n_learned = min(n - n_test, _MOST_SCORED)
+    chosen = stream(stored.options.seed, "folds").choice(n, n_test + n_learned, replace=False)
+    first: dict[float, int] = {}
+    if TASKS[stored.entry.task].is_stratified:
+        for found in rows.select(rows.names[-1:]).each(_first_rows, ROWS_PER_TERM):
+            first = found | first
+    test = np.setdiff1d(chosen[:n_test], [*first.values()])
+    learned = np.setdiff1d([*chosen[n_test:], *first.values()], test).astype(np.int64)
+    if len(test) == 0 or len(learned) < 2:
+        raise DataError(f"{printable(rows.name)}: {n} rows are too few to hold some of them out")
+    order = np.union1d(test, learned)
+    taken, is_test = rows.take(order), np.isin(order, test)
+    most = " (no more are with --engine)" if n_test == _MOST_SCORED else ""
+    how = f"{len(test)} of {n} rows held out{most}"
+    words = [f"{how}; the saved model does not learn from them"]
+    if len(order) < n:
+        words.append(f"baselines learn from {len(learned)} of the others")
+    words += few_words(len(test), TASKS[stored.entry.task])
+    names = RowNames.of_files(rows.parts, test)
+    sample = StoredSample(taken[is_test], taken[~is_test], names, how)
+    return replace(stored, held_out=test, scoring=tuple(words)), sample
+
+
+def _first_rows(position: int, blocks: Iterator[NDArray[np.float64]]) -> dict[float, int]:
+    """Return where each value of the only column stands first."""
+    first: dict[float, int] = {}
+    for block in blocks:
+        values, at = np.unique(block[:, 0], return_index=True)
+        first = dict(zip(values.tolist(), (position + at).tolist(), strict=True)) | first
+        position += len(block)
+    return first
+
+
 def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableModel]:
     """Fit, and say what of; return, too, how a table becomes the inputs of the model."""
     session.say("data", stored.words)
@@ -416,12 +513,16 @@ def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableM
     session.say("task", stored.reason)
     summary = stored.entry.summary + features_words(stored.estimator)
     session.say("model", f"{stored.entry.name} ({summary})")
+    for k, words in enumerate(stored.scoring):
+        session.say("" if k else "scoring", words)
     session.say("seed", str(stored.options.seed))
     started = time.perf_counter()
-    estimator, rows, options = stored.estimator, stored.rows.verified(), stored.options
+    estimator, options = stored.estimator, stored.options
+    rows = stored.rows.without_rows(stored.held_out).verified()
     *inputs, target = rows.names
     if stored.entry.name == "sphere":  # which says of each row whether its label is wrong
-        estimator._names_of_rows = RowNames.of_files(rows.parts)
+        kept = np.delete(np.arange(stored.rows.n_rows), stored.held_out)
+        estimator._names_of_rows = RowNames.of_files(stored.rows.parts, kept)
     if options.checkpoint is not None:
         identity = identity_of(options, stored.entry, parse_settings(options.settings), UNSCORED)
         claim_folder(options.checkpoint, rows.digest(), identity, session)

@@ -505,6 +505,8 @@ class ScoringOptions:
         given = [name for name, value in asked.items() if value is not None]
         if len(given) > 1:
             raise UsageError(f"{given[0]} and {given[1]} exclude each other")
+        if self.test_size is not None and not 0.0 < self.test_size < 1.0:
+            raise UsageError(f"--test-size must be between 0 and 1, and is {self.test_size:g}")
         if not self.is_refitted and self.cv is not None:
             raise UsageError("--no-refit keeps the model that was scored; --cv has none, it has K")
 
@@ -649,8 +651,7 @@ def conflicting_rows(table: TrainingTable) -> tuple[int, int, int] | None:
 
 def say_conflicts(table: TrainingTable) -> str:
     """Say which rows have equal inputs and different labels; empty if none have."""
-    found = conflicting_rows(table)
-    if found is None:
+    if (found := conflicting_rows(table)) is None:
         return ""
     earlier, later, n = found
     return (
@@ -664,8 +665,7 @@ def refuse_conflicts(table: TrainingTable, estimator: Any) -> None:
     rate = estimator.get_params().get("noise_rate")
     if isinstance(rate, (tuple, str, bool)) or rate != 0:
         return
-    found = conflicting_rows(table)
-    if found is None:
+    if (found := conflicting_rows(table)) is None:
         return
     earlier, later, _ = found
     labels = [quoted(table.classes[table.y[row]]) for row in (earlier, later)]

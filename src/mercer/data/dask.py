@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.files import Stamp, printable
-from mercer.data.source import FileRows, Make, RowSource, Work
+from mercer.data.source import FileRows, LessRows, Make, RowSource, Work
 from mercer.errors import INSTALL, ClusterError, MercerError, StorageError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.sums import ROWS_PER_TERM, PairwiseSum, Plus, aligned_runs, plus
@@ -396,6 +396,15 @@ class SharedFiles(ClusterRows):
 
     held: RowSource
 
+    def without_rows(self, rows: NDArray[np.integer[Any]]) -> SharedFiles:
+        """Leave out some rows: see `RowSource`."""
+        held = self.held.without_rows(rows)
+        return replace(self, parts=held.parts, held=held, checksums=())
+
+    def place(self, row: int, column: str | None = None) -> str:
+        """Name the place of a row for a message: see `RowSource`."""
+        return self.held.place(row, column)
+
     def _chunks(self, start: int, stop: int) -> Iterator[Array]:
         return self.held._chunks(start, stop)
 
@@ -426,8 +435,9 @@ def share(
             "as files, or give a Dask array"
         )
     stamps = {stamp.path: stamp for stamp in source.stamps}
-    if isinstance(source, FileRows) and source.path not in stamps:  # of text: its parsed cache
-        stamps[source.path] = Stamp.of(source.path)
+    held = source.held if isinstance(source, LessRows) else source
+    if isinstance(held, FileRows) and held.path not in stamps:  # of text: its parsed cache
+        stamps[held.path] = Stamp.of(held.path)
     address = connect(scheduler, n_workers)
     for worker, words in client_of(address).run(_amiss, tuple(stamps.values())).items():
         if words:

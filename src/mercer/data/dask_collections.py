@@ -26,8 +26,8 @@ from mercer.data.encoding import Encoder
 from mercer.data.files import place
 from mercer.data.frame import Frame, null_words, refuse_twins
 from mercer.data.opening import Learner, Read, encode_piece, find_categories
-from mercer.data.source import ArrayRows, Part, check_array
-from mercer.errors import DataError, MercerError
+from mercer.data.source import ArrayRows, Part, RowSource, check_array
+from mercer.errors import DataError, MercerError, UsageError
 from mercer.numerics.cholesky import one_blas_thread
 from mercer.numerics.sums import ROWS_PER_TERM
 
@@ -46,6 +46,10 @@ class HeldRows(ClusterRows):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "futures": ()}
+
+    def without_rows(self, rows: NDArray[np.integer[Any]]) -> RowSource:
+        """Refuse it: a collection knows better how."""
+        raise UsageError(f"{self.name}: leave the rows out of the Dask collection, and open it")
 
     @property
     def _largest_level(self) -> int:

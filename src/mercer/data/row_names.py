@@ -7,7 +7,7 @@ report, a table, a message) goes through `RowNames`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -52,12 +52,13 @@ class RowNames:
         return cls("file", number, origin.files, file, id_column, ids)
 
     @classmethod
-    def of_files(cls, parts: Sequence[Part]) -> RowNames:
-        """Name all rows of files that follow one another."""
-        sizes = [part.n_rows for part in parts]
-        number = np.concatenate([np.arange(1, size + 1) for size in sizes])
-        files = tuple(part.name for part in parts)
-        return cls("file", number, files, np.repeat(np.arange(len(sizes)), sizes))
+    def of_files(cls, parts: Sequence[Part], rows: NDArray[np.integer[Any]]) -> RowNames:
+        """Name rows at some positions among those of files that follow one another."""
+        sizes = np.array([part.n_rows for part in parts])
+        ends = np.cumsum(sizes)
+        file = np.searchsorted(ends, rows, side="right")
+        number = rows - (ends - sizes)[file] + 1
+        return cls("file", number, tuple(part.name for part in parts), file)
 
     @classmethod
     def positions(cls, n: int) -> RowNames:
@@ -157,15 +158,3 @@ class RowNames:
         if not is_in_range:
             raise ValueError("names of rows are out of range")
         return cls(kind, number, tuple(files), file)
-
-
-def file_columns(parts: Sequence[Part], n_block: int) -> Iterator[dict[str, NDArray[Any]]]:
-    """Name the rows of files that are read one after the other, in blocks of ``n_block`` rows."""
-    sizes = [part.n_rows for part in parts]
-    ends = np.cumsum(sizes)
-    known = np.array([part.name for part in parts], dtype=object)
-    for begin in range(0, int(ends[-1]), n_block):
-        at = np.arange(begin, min(begin + n_block, int(ends[-1])))
-        file = np.searchsorted(ends, at, side="right")
-        number = at - (ends - sizes)[file] + 1
-        yield {"file": known[file], "row": number} if len(parts) > 1 else {"row": number}

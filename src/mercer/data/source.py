@@ -205,6 +205,33 @@ class RowSource(ABC):
         unknown = [name for name in left_out if name not in self.names]
         return self.select(unknown or [name for name in self.names if name not in left_out])
 
+    def without_rows(self, rows: NDArray[np.integer[Any]]) -> RowSource:
+        """Leave out some rows, such as those of `take` that a model is to be scored on.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            Positions, counted from 0, in ascending order, each once.
+
+        Raises
+        ------
+        DataError
+            No row is left.
+        """
+        left_out: NDArray[np.int64] = np.asarray(rows, dtype=np.int64)
+        if len(left_out) == 0:
+            return self
+        if left_out[0] < 0 or left_out[-1] >= self.n_rows or (np.diff(left_out) < 1).any():
+            raise UsageError(f"rows must be ascending positions among the {self.n_rows} rows")
+        ends = np.cumsum([part.n_rows for part in self.parts])
+        sizes = np.diff(ends - np.searchsorted(left_out, ends), prepend=0).tolist()
+        parts = tuple(Part(part.name, n) for part, n in zip(self.parts, sizes, strict=True))
+        return LessRows(
+            name=self.name, names=self.names, parts=parts, stamps=self.stamps,
+            refusals=self.refusals, encoding=self.encoding, labels=self.labels, kinds=self.kinds,
+            order=self.order, held=self, left_out=left_out,
+        )  # fmt: skip
+
     def blocks(
         self, rows_per_block: int, *, first: int = 0, last: int | None = None
     ) -> Iterator[Array]:
@@ -508,6 +535,37 @@ def index_refusal(source: str, names: Sequence[str]) -> dict[str, str]:
 def no_rows(name: str) -> DataError:
     """Make the error for a table without rows."""
     return DataError(f"{printable(name)}: there is no row of data; add rows")
+
+
+# Rows of a source of which some are left out.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LessRows(RowSource):
+    """Rows of another source, without some of them."""
+
+    held: RowSource
+    left_out: NDArray[np.int64]  # ascending positions in it
+
+    def _chunks(self, start: int, stop: int) -> Iterator[NDArray[np.float64]]:
+        position = self._within(start)
+        for piece in self.held._chunks(position, self._within(stop - 1) + 1):
+            first, last = np.searchsorted(self.left_out, (position, position + len(piece)))
+            yield np.delete(piece, self.left_out[first:last] - position, axis=0)
+            position += len(piece)
+
+    def _within(self, row: int) -> int:
+        """Return where a row stands in the other source."""
+        n_before = self.left_out - np.arange(len(self.left_out))  # rows that stay, before each
+        return row + int(np.searchsorted(n_before, row, side="right"))
+
+    def _pick(self, positions: tuple[int, ...]) -> Self:
+        held = self.held._pick(positions)
+        return replace(self, names=held.names, held=held)
+
+    def place(self, row: int, column: str | None = None) -> str:
+        """Name the place of a row for a message: see `RowSource`."""
+        return self.held.place(self._within(row), column)
 
 
 # Rows of an array in memory.

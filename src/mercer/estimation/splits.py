@@ -41,8 +41,6 @@ def holdout(
     on one side; then the shares are kept as well as the groups allow. A `DataError` where there are
     too few rows or groups.
     """
-    if not 0.0 < test_size < 1.0:
-        raise UsageError(f"--test-size must be between 0 and 1, and is {test_size:g}")
     classes, units, held = _index(labels, groups, is_classification)
     free = np.flatnonzero(~held)
     if groups is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from mercer.sphere import screened, selection
 N = 5200  # more than are read whole
 RUN = {"n_draws": 6, "n_warmup": 10, "n_chains": 2, "rank": 6, "lengthscale": "median"}
 SET = [word for name, value in RUN.items() for word in ("--set", f"{name}={value}")]
+
+HELD_OUT = re.compile(r"([ab])\.csv, row (\d+)")
 
 pytestmark = pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
 
@@ -89,6 +92,41 @@ def test_a_saved_model_predicts_as_one_of_rows_in_memory(
     code, _, err = run("report", out, "--out", tmp_path / "again.html")
     assert code == 0, err
     assert "Labels that are probably wrong" in report.read_text()
+
+
+def test_rows_held_out_are_scored_and_named(run, texts: Path, tmp_path: Path) -> None:
+    """The report shows them by file and row; the labels of the others alone are judged."""
+    out, report = tmp_path / "m.mercer", tmp_path / "m.html"
+    words = fit(texts, "--missing", "impute", "--test-size", 0.1, "--out", out, "--report", report)
+    code, said, err = run(*words)
+    assert code == 0, err
+    assert f"scoring   {N // 10} of {N} rows held out; the saved model does not learn" in said
+    assert all(f"{name}  " in said for name in ("mercer sphere", "gradient boosting"))
+    names, page = mercer.load(out).row_names_.columns(), report.read_text()
+    kept = set(zip(names["file"].tolist(), names["row"].tolist(), strict=True))
+    assert len(kept) == N - N // 10
+    listed = {(str(texts / f"{name}.csv"), int(row)) for name, row in HELD_OUT.findall(page)}
+    assert len(listed - kept) > 30
+    assert len(listed & kept) > 10
+
+
+def test_a_class_of_one_row_is_learned_and_no_row_to_score_on(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mercer.cli.out_of_core._MOST_SCORED", 30)
+    table, few = tmp_path / "rows.csv", tmp_path / "few.csv"
+    cells = [f"{k % 17},{'abc'[k % 2 if k != 555 else 2]}" for k in range(1000)]
+    table.write_text("\n".join(["x,y", *cells, ""]))
+    short = [f"--set={name}=4" for name in ("n_frequencies", "n_draws", "n_warmup")]
+    words = ["--target", "y", "--engine", "disk", *short, "--test-size"]
+    for seed in range(2):
+        code, said, err = run("fit", table, *words, 0.9, "--seed", seed)
+        assert code == 0, err
+        assert "30 of 1000 rows held out (no more are with --engine)" in said
+        assert "baselines learn from 3" in said
+    few.write_text("\n".join(["x,y", *cells[:2], ""]))
+    code, _, err = run("fit", few, *words, 0.5)
+    assert (code, "2 rows are too few to hold some of them out" in err) == (3, True)
 
 
 def test_an_audit_lists_what_that_of_the_table_in_memory_lists(
@@ -200,7 +238,9 @@ def test_bank_learns_without_workers(run, numbers: Path, tmp_path: Path) -> None
         (["--set", "rank=none"], "5200 rows need matrices of"),
         (["--workers", 2], "--scheduler and --workers are of --engine dask"),
         (["--target", "b"], "model sphere is not for regression"),
-        (["--test-size", 0.5], "--test-size: not with --engine"),
+        (["--test-size", 1.5], "--test-size must be between 0 and 1"),
+        (["--cv", 3], "--cv: not with --engine, which leaves the rows in their files; use --test"),
+        (["--test", "t.csv"], "in their files; `mercer predict` scores other files"),
         (["--categories", "a"], "'a' has 5200 levels, and a category 2000 at most"),
         (["--time", "a"], "--time: not with --engine"),
         (["--set", "noise_rate=learn per class", "--model", "gp"], "needs all rows in memory"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import pickle
 import signal
@@ -37,6 +38,7 @@ from mercer.baselines import (
 )
 from mercer.cli.main import main
 from mercer.data import dask as cluster
+from mercer.data.dask import SharedFiles
 from mercer.data.dask_collections import open_collection
 from mercer.data.encoding import Encoder
 from mercer.data.files import first_bytes
@@ -45,6 +47,7 @@ from mercer.data.source import RowSource
 from mercer.errors import ClusterError, DataError, UsageError
 from mercer.estimation.table_encoder import frame_of
 from mercer.numerics.sums import ROWS_PER_TERM
+from mercer.random import stream
 from mercer.sampling import driver
 from support.quick_workers import quick_workers, spawned_workers
 from support.row_cases import write_csv, write_npy, write_parquet
@@ -342,6 +345,15 @@ def test_the_table_is_the_same_wherever_it_lies(two_workers: Any, folder: Path) 
         np.testing.assert_array_equal(picked.take(chosen), ROWS[chosen][:, [2, 0]])
         with pytest.raises(UsageError, match="ascending"):
             rows.take(np.array([3, 2]))
+        if isinstance(rows, SharedFiles):
+            less = rows.without_rows(chosen)
+            assert less.digest() == plain.without_rows(chosen).digest()
+            rest = np.delete(ROWS, chosen, axis=0)
+            np.testing.assert_array_equal(less.take(chosen[:3] + 7), rest[chosen[:3] + 7])
+            assert less.place(16_382, "x1") == plain.place(16_385, "x1")
+        else:
+            with pytest.raises(UsageError, match="out of the Dask collection"):
+                rows.without_rows(chosen)
 
 
 def test_values_are_counted_until_there_are_too_many(two_workers: Any) -> None:
@@ -688,6 +700,29 @@ def test_the_command_line_leaves_rows_in_their_files(
     write_csv(test, ROWS[:200], NAMES)
     assert main(["predict", str(out), str(test), "--out", str(tmp_path / "p.csv")]) == 0
     assert "scores    200 rows: RMSE" in capsys.readouterr().err
+
+
+def test_the_command_line_scores_on_rows_that_are_held_out(
+    two_workers: Any, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model is that of the other rows, and the scores are those of the rows held out."""
+    out = tmp_path / "m.mercer"
+    words = ["fit", folder, "--target", "x2", "--engine", "dask", "--out", out, "--json"]
+    settings = {**SHORT, "kernel_rows": 400}
+    words += [f"--set={k}={settings[k]}" for k in settings.keys() - {"random_state", "progress"}]
+    assert main(list(map(str, [*words, "--test-size", 0.001]))) == 0
+    found = json.loads(capsys.readouterr().out)
+    n_test = round(0.001 * N)
+    chosen = stream(0, "folds").choice(N, n_test + 20_000, replace=False)
+    test = np.sort(chosen[:n_test])
+    here = fitted(mercer.data.open(folder).without_rows(test), "x2", kernel_rows=400)
+    assert bits(mercer.load(out)) == bits(here)
+    assert found["n_rows"] == N - n_test
+    X_test = pd.DataFrame(ROWS[test, :2], columns=list(NAMES[:2]))
+    rmse = np.sqrt(np.mean((here.predict(X_test) - ROWS[test, 2]) ** 2))
+    own, *others = found["evaluation"]["entries"]
+    assert own["scores"]["rmse"] == pytest.approx(rmse, rel=1e-9)
+    assert [each["is_baseline"] for each in others] == [True] * 3
 
 
 def test_text_and_gaps_by_the_command_line(

@@ -58,12 +58,6 @@ def test_holdout_keeps_groups_whole() -> None:
     assert 20 <= len(test) <= 40
 
 
-@pytest.mark.parametrize("test_size", [0.0, 1.0, -1.0, float("nan")])
-def test_d13_test_size(test_size: float) -> None:
-    with pytest.raises(UsageError, match="--test-size must be between 0 and 1"):
-        holdout(LABELS, test_size, generator())
-
-
 def test_d1_too_few_rows() -> None:
     with pytest.raises(DataError, match=r"found 1 row\(s\)"):
         holdout(np.array([1.0]), 0.5, generator(), is_classification=False)
