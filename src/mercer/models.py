@@ -58,7 +58,8 @@ class ModelEntry:
     auto_rows : int or None
         The most rows for which "auto" takes it; None for any number.
     auto_rows_of_several : int
-        The same of C classes, three and more: this over C, since each has a function of its own.
+        The same of C classes, three and more: this over the cube root of C, so that factorisations
+        of rows by rows, one a class, take the same time.
     warm_up : str
         Function that compiles its loops ahead.
     compiler : str
@@ -76,7 +77,7 @@ class ModelEntry:
     summary: str
     max_classes: int = 0
     auto_rows: int | None = None
-    auto_rows_of_several: int = 2000
+    auto_rows_of_several: int = 3605
     warm_up: str = "compile_loops"
     compiler: str = "fitting"
     quicker: tuple[Mapping[str, Any], ...] = ()
@@ -86,7 +87,9 @@ class ModelEntry:
         """Return the most rows of so many classes (0: numbers) for which "auto" takes it."""
         if self.auto_rows is None:
             return math.inf
-        return self.auto_rows_of_several // n_classes if n_classes > 2 else self.auto_rows
+        if n_classes <= 2:
+            return self.auto_rows
+        return int(self.auto_rows_of_several * n_classes ** (-1.0 / 3.0))
 
     def compile_loops(self, tell: Callable[[str], None]) -> None:
         """Compile what the method needs, where that is not done yet; ``tell`` is told first."""

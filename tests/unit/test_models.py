@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from mercer import models
+from mercer import GPClassifier, models
 from mercer.errors import DataError, UsageError
 from support.ridge_model.estimator import ENTRY, RidgeRegressor
 
@@ -67,12 +67,19 @@ def test_a_class_is_known_by_its_name(word: str, meant: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("n_classes", "n_rows", "found"),
-    [(2, 5000, "gp"), (2, 5001, "spectral"), (6, 333, "gp"), (6, 334, "spectral")],
+    [(2, 5000, "gp"), (2, 5001, "spectral"), (6, 1983, "gp"), (6, 1984, "spectral")],
 )
 def test_auto_of_classes_by_their_number_and_that_of_rows(
     n_classes: int, n_rows: int, found: str
 ) -> None:
     assert models.choose_model("auto", "classification", n_classes, n_rows).name == found
+
+
+def test_functions_of_several_classes_are_given_all_rows_that_auto_takes() -> None:
+    (entry,) = (each for each in models.MODELS if each.estimator == "GPClassifier")
+    for n_classes in range(3, 51):
+        given = GPClassifier()._most_given(10, n_classes)
+        assert 0 <= given - entry.most_rows(n_classes) <= 1
 
 
 def test_auto_leaves_out_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
