@@ -199,9 +199,7 @@ def run(
             plan = make_plan(options, session)
             _audit(plan, session, table, fdr, writes, is_strict=strict)
             return
-        stored = open_training(
-            options, engine, scheduler=scheduler, n_workers=workers, is_quiet=session.is_json
-        )
+        stored = open_training(options, engine, session, scheduler=scheduler, n_workers=workers)
         fitted, saved = fit_stored(stored, session)
         audit = _listed(fitted, session, fdr, fitted.estimator.row_names_, is_strict=strict)
         write_audit(audit, fitted, saved.provenance, session, writes, stored.entry)

@@ -112,9 +112,7 @@ def run(
             plan = make_plan(options, session)
             _fit(plan, session, target=table.target, out=out, report=report, is_strict=strict)
             return
-        stored = open_training(
-            options, engine, scheduler=scheduler, n_workers=workers, is_quiet=session.is_json
-        )
+        stored = open_training(options, engine, session, scheduler=scheduler, n_workers=workers)
         _fit_stored(stored, session, out=out, report=report, is_strict=strict)
 
 

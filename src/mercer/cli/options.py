@@ -37,8 +37,7 @@ class TableOptions:
     def of_whole_tables(self) -> dict[str, Any]:
         """The options that need the table in memory, as they are typed; None: not given."""
         return {
-            "--id": self.id_column, "--group": self.group, "--time": self.time,
-            "--encoding": self.encoding,
+            "--group": self.group, "--time": self.time, "--encoding": self.encoding,
         }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -44,12 +44,12 @@ from mercer.data.arrow import PARQUET, is_arrow
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column
 from mercer.data.files import changed, check_path, first_bytes, printable
 from mercer.data.formats import Dates
-from mercer.data.frame import Column, Frame, null_words
-from mercer.data.opening import open_rows, read_texts
+from mercer.data.frame import INDEX_COLUMNS, Column, Frame, index_column, index_words, null_words
+from mercer.data.opening import open_rows
 from mercer.data.row_names import RowNames
 from mercer.data.row_writer import RowWriter
 from mercer.data.source import NPY, REMEDY, RowSource, regroup
-from mercer.data.tables import list_folder
+from mercer.data.tables import list_folder, read_texts
 from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task, spelling_notes
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
@@ -210,13 +210,10 @@ class TableStream:
         if self.id_column is None:
             for begin in range(0, self.n_rows, n):
                 at = np.arange(begin, min(begin + n, self.n_rows))
-                yield RowNames.of_files(self.table.parts, at).columns()
-        elif self.texts:
-            for texts in read_texts(self.texts, self.id_column, n, self.null_values):
-                yield {self.id_column: np.asarray(texts)}
+                yield RowNames.of_source(self.table, at).columns()
         else:
-            for block in self.table.select([self.id_column]).blocks(n):
-                yield {self.id_column: as_levels(Column(self.id_column, block[:, 0], "number"))}
+            for ids in _ids(self.table, self.texts, self.id_column, n, self.null_values):
+                yield {self.id_column: ids}
 
     def _targets(self, predictor: Predictor) -> Iterator[NDArray[Any]]:
         """Yield the target of each block; numbers, or words where the classes are words."""
@@ -305,6 +302,17 @@ def _large_files(data: str) -> tuple[Path, ...]:
     return paths if n_bytes > LARGE_BYTES or starts[0].startswith(NPY) else ()
 
 
+def _ids(
+    table: RowSource, texts: Sequence[Path], column: str, n: int, null_values: frozenset[str]
+) -> Iterator[NDArray[Any]]:
+    """Yield what a column calls each row, ``n`` rows at a time; ``texts`` are files of text."""
+    if texts:
+        yield from read_texts(texts, column, n, null_values)
+    else:
+        for block in table.select([column]).blocks(n):
+            yield as_levels(Column(column, block[:, 0], "number"))
+
+
 def _refuse_words(table: RowSource, name: str) -> None:
     """Refuse a column that is not numbers, with the place of the first cell that is none."""
     if name in table.refusals:
@@ -335,6 +343,23 @@ class StoredTraining:
         inputs = f"{n_inputs} input{'s' * (n_inputs != 1)}"
         return f"{printable(self.rows.name)}: {self.rows.n_rows} rows, {inputs}, {place}"
 
+    def named(self, rows: Rows) -> RowNames:
+        """Name some rows, at ascending positions."""
+        names, options = RowNames.of_source(self.rows, rows), self.options.table
+        if options.id_column is None:
+            return names
+        words = null_words(options.null_values)
+        table = open_rows(self.options.data, null_values=words)
+        paths = [Path(file) for file in names.files]
+        texts = () if first_bytes(paths[0]).startswith(NPY) else paths
+        starts = np.cumsum([0, *(part.n_rows for part in table.parts)])
+        at, found, position = starts[names.file] + names.number - 1, [], 0
+        for ids in _ids(table, texts, options.id_column, ROWS_PER_TERM, words):
+            low, high = np.searchsorted(at, (position, position + len(ids)))
+            found.append(ids[at[low:high] - position])
+            position += len(ids)
+        return replace(names, id_column=options.id_column, ids=np.concatenate(found))
+
 
 def check_engine(
     engine: str | None, scheduler: str | None, workers: int | None, unused: dict[str, Any]
@@ -354,10 +379,10 @@ def check_engine(
 def open_training(
     options: FitOptions,
     engine: str,
+    session: Session,
     *,
     scheduler: str | None = None,
     n_workers: int | None = None,
-    is_quiet: bool,
 ) -> StoredTraining:
     """Open files whose rows this process ("disk"), or workers of a Dask cluster ("dask"), read.
 
@@ -365,39 +390,25 @@ def open_training(
     learn from such rows, or the data are no files; a `DataError` where a column is not there, or is
     not numbers.
     """
-    model = options.model
-    if model == "auto":
-        model = "spectral" if options.scoring else "sphere"
-    if model not in ("spectral", "sphere"):
-        raise UsageError(f"--engine: {model} needs all rows in memory; use --model spectral")
-    if model != "sphere" and options.scoring is None:
-        raise UsageError("--engine: sphere alone audits rows that stay in their files")
-    if options.data == "-":
-        raise UsageError(
-            "--engine reads the rows again and again, and standard input can be read once; save "
-            "them to a file"
-        )
-    if not os.path.lexists(options.data):
-        raise UsageError(f"--engine: {printable(options.data)} is no file or folder")
-    table = options.table
-    if table.missing in ("drop", "posterior"):
-        raise UsageError(f"--missing {table.missing}: not with --engine; use impute or indicator")
+    options = _with_id(options)
+    model, table = _model_of_stored(options), options.table
     encode: Any = TableEncoder(
         cast(Missing, table.missing), cast(Dates, table.dates), table.null_values, table.categories
     )
     if (encode.missing, encode.dates, encode.categories) == ("error", "auto", ()):
         encode = "auto"
-    rows = open_rows(
-        options.data,
-        engine="dask" if engine == "dask" else None,
-        scheduler=scheduler,
-        n_workers=n_workers,
-        target=table.target,
-        encode=encode,
-        drop=table.drop,
-        null_values=None if table.null_values is None else null_words(table.null_values),
-        task="regression" if table.task == "regression" else "auto",
-    )
+    with session.warnings_as_lines():
+        rows = open_rows(
+            options.data,
+            engine="dask" if engine == "dask" else None,
+            scheduler=scheduler,
+            n_workers=n_workers,
+            target=table.target,
+            encode=encode,
+            drop=(*table.drop, *filter(None, [table.id_column])),
+            null_values=None if table.null_values is None else null_words(table.null_values),
+            task="regression" if table.task == "regression" else "auto",
+        )
     target = rows.names[-1]
     labels, kind = rows.labels.get(target, ()), rows.kinds.get(target)
     written = frozenset(labels) if kind == "code" else frozenset[str]()
@@ -416,7 +427,7 @@ def open_training(
         **always(options.seed),
         "n_jobs": options.jobs or (cpu_count() if engine == "disk" else None),
         "checkpoint": options.checkpoint and options.checkpoint / "fit",
-        "progress": False if is_quiet else "auto",
+        "progress": False if session.is_json else "auto",
     }  # fmt: skip
     settings = parse_settings(options.settings)
     common |= features_of_many(entry, settings, rows.n_rows)
@@ -424,6 +435,39 @@ def open_training(
     if model == "sphere":
         estimator._refuse_many(rows.n_rows, n_classes)
     return StoredTraining(rows, entry, estimator, reason, options)
+
+
+def _with_id(options: FitOptions) -> FitOptions:
+    """Take a column without a name for the names of the rows, as long as none is given."""
+    if options.data == "-":
+        raise UsageError(
+            "--engine reads the rows again and again, and standard input can be read once; save "
+            "them to a file"
+        )
+    if not os.path.lexists(options.data):
+        raise UsageError(f"--engine: {printable(options.data)} is no file or folder")
+    table = options.table
+    names = open_rows(options.data, null_values=null_words(table.null_values)).names
+    index, dropped = index_column(names), Frame.of_header(names, options.data).named(table.drop)
+    if table.id_column is not None or index in (None, table.target, *dropped):
+        return options
+    return replace(options, table=replace(table, id_column=index))
+
+
+def _model_of_stored(options: FitOptions) -> str:
+    """Name the model that learns; refuse what it, or rows that stay in their files, cannot do."""
+    model, table = options.model, options.table
+    if model == "auto":
+        model = "spectral" if options.scoring else "sphere"
+    if model not in ("spectral", "sphere"):
+        raise UsageError(f"--engine: {model} needs all rows in memory; use --model spectral")
+    if model != "sphere" and options.scoring is None:
+        raise UsageError("--engine: sphere alone audits rows that stay in their files")
+    if table.missing == "posterior":
+        raise UsageError("--missing posterior: not with --engine; use impute, indicator or drop")
+    if table.target == table.id_column:
+        raise UsageError("the target cannot be --id")
+    return model
 
 
 _MOST_SCORED = 20_000  # of rows that stay in their files; as many others teach baselines
@@ -490,8 +534,7 @@ def hold_out(stored: StoredTraining, test_size: float) -> tuple[StoredTraining, 
     if len(order) < n:
         words.append(f"baselines learn from {len(learned)} of the others")
     words += few_words(len(test), TASKS[stored.entry.task])
-    names = RowNames.of_files(rows.parts, test)
-    sample = StoredSample(taken[is_test], taken[~is_test], names, how)
+    sample = StoredSample(taken[is_test], taken[~is_test], stored.named(test), how)
     return replace(stored, held_out=test, scoring=tuple(words)), sample
 
 
@@ -513,6 +556,10 @@ def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableM
     session.say("task", stored.reason)
     summary = stored.entry.summary + features_words(stored.estimator)
     session.say("model", f"{stored.entry.name} ({summary})")
+    id_column = stored.options.table.id_column
+    if id_column in INDEX_COLUMNS:
+        session.say("columns", index_words(id_column))
+        id_column = None  # it is found anew
     for k, words in enumerate(stored.scoring):
         session.say("" if k else "scoring", words)
     session.say("seed", str(stored.options.seed))
@@ -522,7 +569,7 @@ def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableM
     *inputs, target = rows.names
     if stored.entry.name == "sphere":  # which says of each row whether its label is wrong
         kept = np.delete(np.arange(stored.rows.n_rows), stored.held_out)
-        estimator._names_of_rows = RowNames.of_files(stored.rows.parts, kept)
+        estimator._names_of_rows = stored.named(kept)
     if options.checkpoint is not None:
         identity = identity_of(options, stored.entry, parse_settings(options.settings), UNSCORED)
         claim_folder(options.checkpoint, rows.digest(), identity, session)
@@ -539,4 +586,4 @@ def fit_stored(stored: StoredTraining, session: Session) -> tuple[Fitted, TableM
     provenance = provenance_of(
         fitted, rows.name, list(encoder.input_names), target, options.seed, notes
     )
-    return fitted, TableModel(encoder, target, None, provenance)
+    return fitted, TableModel(encoder, target, None, provenance, id_column=id_column)

@@ -39,6 +39,7 @@ from mercer.data.frame import (
     far_values,
     gap_words,
     index_column,
+    index_words,
     null_words,
     parse_number,
     strengths_alone,
@@ -265,10 +266,9 @@ def _with_targets(frame: Frame, targets: Sequence[str]) -> tuple[Frame, tuple[st
     is_missing = np.any([column.is_missing for column in columns], axis=0)
     if not is_missing.any() or any(column.is_missing.all() for column in columns):
         return frame, ()
-    what = "lack a target" if len(columns) > 1 else "have no target"
-    words = f"{is_missing.sum()} of {frame.n_rows} rows {what} and were dropped"
-    gaps = "".join(map(gap_words, columns))
-    return frame.take(np.flatnonzero(~is_missing)), (words + gaps,)
+    lack = "lack a target" if len(columns) > 1 else "have no target"
+    words = [f"{is_missing.sum()} of {frame.n_rows} rows {lack} and were dropped"]
+    return frame.take(np.flatnonzero(~is_missing)), ("".join([*words, *map(gap_words, columns)]),)
 
 
 def _order_notes(target: str, order: tuple[str, ...]) -> tuple[str, ...]:
@@ -374,7 +374,7 @@ def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:
                 f"{found}; name it in the header, or leave it out with --drop {quoted(name)}"
             )
         seen[entry] = row
-    return (f"column {quoted(name)}, which has no name: the names of the rows, and no input",)
+    return (index_words(name),)
 
 
 def _times(frame: Frame, options: TableOptions) -> NDArray[np.float64] | None:

@@ -401,9 +401,11 @@ class SharedFiles(ClusterRows):
         held = self.held.without_rows(rows)
         return replace(self, parts=held.parts, held=held, checksums=())
 
-    def place(self, row: int, column: str | None = None) -> str:
-        """Name the place of a row for a message: see `RowSource`."""
-        return self.held.place(row, column)
+    def located(
+        self, rows: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Find rows in their files: see `RowSource`."""
+        return self.held.located(rows)
 
     def _chunks(self, start: int, stop: int) -> Iterator[Array]:
         return self.held._chunks(start, stop)
@@ -413,7 +415,8 @@ class SharedFiles(ClusterRows):
         return replace(self, names=held.names, held=held)
 
     def _given(self, client: Any) -> Callable[[int, int], Any]:
-        sent = client.submit(_same, replace(self.held, checksums=self.checksums), pure=False)
+        held = replace(self.held, checksums=self.checksums, has_gaps=self.has_gaps)
+        sent = client.submit(_same, held, pure=False)
         return lambda start, stop: sent
 
 
@@ -435,7 +438,9 @@ def share(
             "as files, or give a Dask array"
         )
     stamps = {stamp.path: stamp for stamp in source.stamps}
-    held = source.held if isinstance(source, LessRows) else source
+    held = source
+    while isinstance(held, LessRows):
+        held = held.held
     if isinstance(held, FileRows) and held.path not in stamps:  # of text: its parsed cache
         stamps[held.path] = Stamp.of(held.path)
     address = connect(scheduler, n_workers)

@@ -177,6 +177,11 @@ class Frame:
         return names + (", ..." if len(self.names) > 10 else "")
 
 
+def index_words(name: str) -> str:
+    """Say what a column without a name is taken for."""
+    return f"column {quoted(name)}, which has no name: the names of the rows, and no input"
+
+
 def index_column(names: Sequence[str]) -> str | None:
     """Find the column that holds names of rows and has no name itself; None: there is none.
 

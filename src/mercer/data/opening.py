@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.atomic import locked, replacing
-from mercer.data.arrow import PARQUET, as_column, decoding, is_arrow, open_parquet, read_batches
+from mercer.data.arrow import PARQUET, is_arrow, open_parquet
 from mercer.data.csv_cache import (
     announce,
     cache_folder,
@@ -33,7 +32,7 @@ from mercer.data.csv_cache import (
     write_header,
     write_sealed,
 )
-from mercer.data.csv_reader import ZIP, read_blocks
+from mercer.data.csv_reader import ZIP
 from mercer.data.encoding import (
     LEAVE_OUT,
     ColumnCode,
@@ -49,7 +48,6 @@ from mercer.data.files import check_path, first_bytes, printable, quoted, readin
 from mercer.data.formats import Dates
 from mercer.data.frame import (
     EMPTY,
-    MISSING,
     Column,
     ColumnBuilder,
     Frame,
@@ -62,80 +60,10 @@ from mercer.data.frame import (
     null_words,
 )
 from mercer.data.source import FILL_GAPS, NPY, RowSource, find_file, open_array, open_npy
-from mercer.data.tables import list_folder, refuse_foreign
+from mercer.data.tables import csv_blocks, list_folder, parquet_blocks, refuse_foreign
 from mercer.errors import DataError, DataWarning, MercerError, UsageError, warn_user
 
-__all__ = ["open_rows", "read_texts"]
-
-
-# The cells of one column of files as text, block by block, as a table that is read whole has them.
-#
-# Sources of rows hold numbers only: names of rows, and labels that are words, come from here.
-
-#: Cells of a Parquet file that are decoded at once.
-_BATCH = 2**13
-
-
-def read_texts(
-    paths: Sequence[Path], column: str, rows_per_block: int, null_values: frozenset[str] = MISSING
-) -> Iterator[NDArray[np.object_]]:
-    """Read one column of CSV (also gzipped) or Parquet files in blocks, one file after the other.
-
-    Texts are as they stand, such as "007"; None where the cell is missing.
-    """
-    pieces = (_pieces(path, column, null_values) for path in paths)
-    cells = chain.from_iterable(chain.from_iterable(pieces))
-    while taken := list(islice(cells, rows_per_block)):
-        block = np.empty(len(taken), dtype=object)
-        block[:] = taken
-        yield block
-
-
-def _pieces(path: Path, column: str, null_values: frozenset[str]) -> Iterator[NDArray[Any]]:
-    """Yield the cells of one file in pieces of any length."""
-    is_parquet = is_arrow(first_bytes(path))
-    for _, columns in (
-        _parquet_blocks(path, [column], as_text=[column])
-        if is_parquet
-        else _csv_blocks(path, [column], null_values)
-    ):
-        yield as_levels(columns[column])
-
-
-_Block = tuple[NDArray[np.int64], dict[str, Column]]  # lines of rows (0: has none), and columns
-
-
-def _csv_blocks(path: Path, names: Sequence[str], null_values: frozenset[str]) -> Iterator[_Block]:
-    """Yield some columns of a text file as text."""
-    for block in read_blocks(path, is_bounded=False):
-        if not block.lines:
-            continue
-        columns = {}
-        for name in names:
-            builder = ColumnBuilder(name, is_text=True, null_values=null_values)
-            builder.add(block.columns[block.names.index(name)])
-            columns[name] = builder.finish()
-        yield np.array(block.lines, dtype=np.int64), columns
-
-
-def _parquet_blocks(
-    path: Path,
-    names: Sequence[str],
-    start: int = 0,
-    stop: int | None = None,
-    *,
-    as_text: Collection[str],
-) -> Iterator[_Block]:
-    """Yield some columns of some rows of a Parquet file, as what they are or as text."""
-    import pyarrow as pa
-
-    with decoding(path):
-        for batch in read_batches(path, names, _BATCH, start, stop):
-            table = pa.Table.from_batches([batch])
-            columns = {
-                name: as_column(name, table[name], is_text=name in as_text) for name in names
-            }
-            yield np.zeros(batch.num_rows, dtype=np.int64), columns
+__all__ = ["open_rows"]
 
 
 def open_rows(
@@ -180,12 +108,14 @@ def open_rows(
     n_workers : int, optional
         How many are started; one a core by default.
     target : str, optional
-        The target: with `encode`, which needs it, the column that is no input and has no gaps; of
-        text, its classes are `RowSource.labels`. It comes last then.
+        The target: with `encode`, which needs it, the column that is no input; of text, its classes
+        are `RowSource.labels`. It comes last then. Rows without it are refused, or left out where
+        `encode` does not refuse gaps.
     encode : "auto" or TableEncoder, optional
         How files with text, dates or gaps become numbers, learned from all rows: into a file of
         8 bytes a number in the cache folder. "auto": by `mercer.TableEncoder()` where an input or
-        the target is not numbers. A TableEncoder is cloned, and used as it is if it is fitted.
+        the target is not numbers. A TableEncoder is cloned, and used as it is if it is fitted; here
+        its `missing` can be "drop", too, which leaves rows with gaps out.
         `RowSource.encoding` is what was learned, and goes into the model.
     drop : collection of str
         With `encode`: columns that are left out.
@@ -252,7 +182,8 @@ def open_rows(
         if not isinstance(data, str | os.PathLike):
             raise UsageError("encode is for files; `fit` encodes frames, and arrays are numbers")
         rows = shared(open_rows(data, cache=cache, progress=progress, null_values=words))
-        return shared(_encoded(rows, data, target, encode, drop, folder, tell, task, words))
+        rows = shared(_encoded(rows, data, target, encode, drop, folder, tell, task, words))
+        return rows if target is None else _without_gaps(rows)
     if target is not None or drop:
         raise UsageError("target and drop are of encode; see also RowSource.without")
     if engine is not None:
@@ -358,8 +289,9 @@ def _encoded(
         if found is None:
             texts = dict.fromkeys(table.texts, False)
             learner = Learner(
-                names, targets, texts, missing, dates, categories, rows.n_rows, null_values
-            )
+                names, targets, texts, missing, dates, categories, rows.n_rows, null_values,
+                can_drop=True,
+            )  # fmt: skip
             learned = (
                 (fitted, [], ())
                 if fitted
@@ -390,6 +322,18 @@ def _encoded(
         order=tuple(found["order"]),
         labels={target: tuple(found["labels"]) for target in targets if found["labels"]},
     )
+
+
+def _without_gaps(rows: RowSource) -> RowSource:
+    """Leave out the rows that were encoded as missing values, and say how many."""
+    if rows.encoding is None or (missing := rows.encoding.missing) == "error":
+        return rows
+    gaps = rows.select(rows.names[-1:]).gaps()
+    if len(gaps) == 0:
+        return rows
+    what = "no target, or a missing value," if missing == "drop" else "no target"
+    warn_user(f"{len(gaps)} of {rows.n_rows} rows have {what} and were dropped", DataWarning)
+    return rows.without_rows(gaps)
 
 
 def _columns(
@@ -463,9 +407,9 @@ class _Files:
         is_parquet = is_arrow(first_bytes(path))
         source = self.rows.select(numbers) if numbers and not is_parquet else None
         blocks = (
-            _parquet_blocks(path, names, row, stop, as_text=self.as_text)
+            parquet_blocks(path, names, row, stop, as_text=self.as_text)
             if is_parquet
-            else _csv_blocks(path, texts, self.null_values)
+            else csv_blocks(path, texts, self.null_values)
         )
         for lines, columns in blocks:
             n = len(lines)
@@ -600,6 +544,9 @@ class Learner:
         How many rows there are: of a few hundred thousand at most the median is taken.
     null_values : frozenset of str
         Words that stand for a missing value.
+    can_drop : bool
+        Whether rows can be left out: those without the target, unless gaps are errors, and with
+        `missing` "drop" all that have a gap.
     """
 
     def __init__(
@@ -612,12 +559,14 @@ class Learner:
         categories: Collection[str],
         n_rows: int,
         null_values: frozenset[str],
+        *,
+        can_drop: bool = False,
     ) -> None:
-        if missing not in ("error", "impute", "indicator"):
-            raise UsageError(
-                f"rows on a disk can have missing 'error', 'impute' or 'indicator', not {missing!r}"
-            )
+        if missing not in (known := ("error", "impute", "indicator", *("drop",) * can_drop)):
+            raise UsageError(f"here missing must be one of {', '.join(known)}, not {missing!r}")
         self.names, self.targets, self.texts = tuple(names), tuple(targets), texts
+        self._refusing = () if can_drop and missing != "error" else self.targets
+        self._n_kept = 0
         self._missing: Missing = missing
         self._null_values = null_values
         self._step = max(1, n_rows // _SAMPLE)
@@ -641,10 +590,14 @@ class Learner:
         """Take the next rows, the first of which has this position among all."""
         for name in () if self._missing != "error" else self.names:
             _refuse_gap(frame, name, FILL_GAPS)
-        for name in self.targets:
+        for name in self._refusing:
             _refuse_gap(frame, name, "leave such rows out")
         chosen = np.zeros(frame.n_rows, dtype=bool)
         chosen[-position % self._step :: self._step] = True
+        kept = _kept_rows(frame, self.names, self.targets, self._missing)
+        self._n_kept += len(kept)
+        if len(kept) < frame.n_rows:
+            frame, chosen = frame.take(kept), chosen[kept]
         for text in self._columns.values():
             text.add(frame, chosen)
         for name in self.numbers:
@@ -672,6 +625,7 @@ class Learner:
             both._has_gap[name] |= later._has_gap[name]
             both._sampled[name] += later._sampled[name]
         both._first = later._first | self._first
+        both._n_kept += later._n_kept
         return both
 
     def learn(
@@ -685,6 +639,11 @@ class Learner:
         return add_up(functools.partial(self._of_piece, read), plus, *pieces)._learned(source)
 
     def _learned(self, source: str) -> tuple[Encoder, list[str], tuple[str, ...]]:
+        if self._n_kept == 0:
+            why = "no target; choose another column"
+            if self._missing == "drop":
+                why = "no target or a missing value; leave out the columns that lack most"
+            raise DataError(f"{printable(source)}: every row has {why}")
         texts = self._columns
         codes = {name: text.code(source) for name, text in texts.items() if name in self.names}
         for name in self.numbers:
@@ -721,21 +680,36 @@ def _refuse_gap(frame: Frame, name: str, remedy: str) -> None:
         raise DataError(f"{where}: {words}")
 
 
+def _kept_rows(
+    frame: Frame, names: Sequence[str], targets: Sequence[str], missing: Missing
+) -> NDArray[np.int64]:
+    """Find the rows that have a target and, where others are dropped, no gap."""
+    is_kept = np.ones(frame.n_rows, dtype=bool)
+    for name in (*targets, *(names if missing == "drop" else ())):
+        is_kept &= ~frame.column(name).is_missing
+    return np.flatnonzero(is_kept)
+
+
 def encode_piece(
     read: Read, encoder: Encoder, targets: Sequence[str], labels: Sequence[str], *piece: Any
 ) -> Iterator[tuple[NDArray[np.float64], Mapping[str, tuple[str, ...]]]]:
     """Encode a piece: some rows of inputs, then targets, and cells that were not in training.
 
-    Of a target with classes, their positions.
+    Of a target with classes, their positions. Rows that are left out are missing values.
     """
+    width = len(encoder.feature_names)
     for _, frame in read(*piece, names=[*encoder.input_names, *targets]):
-        encoded = encoder.transform(frame) if encoder.codes else None
-        columns = [] if encoded is None else [encoded.X]
-        for name in targets:
-            values = frame.column(name).values
+        rows = _kept_rows(frame, encoder.input_names, targets, encoder.missing)
+        kept = frame if len(rows) == frame.n_rows else frame.take(rows)
+        block = np.full((frame.n_rows, width + len(targets)), np.nan)
+        encoded = encoder.transform(kept) if encoder.codes and len(rows) else None
+        if encoded is not None:
+            block[rows, :width] = encoded.X
+        for k, name in enumerate(targets):
+            values = kept.column(name).values
             at = np.searchsorted(labels, values.astype(str)) if labels else values
-            columns.append(np.asarray(at, dtype=np.float64)[:, np.newaxis])
-        yield np.hstack(columns), {} if encoded is None else encoded.unseen
+            block[rows, width + k] = at
+        yield block, {} if encoded is None else encoded.unseen
 
 
 def _write(

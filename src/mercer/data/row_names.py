@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mercer.data.encoding import as_levels
 from mercer.data.files import listing, printable, quoted
 from mercer.data.frame import Frame
-from mercer.data.source import Part
+from mercer.data.source import RowSource
 
 Rows = NDArray[np.int64]
 Kind = Literal["file", "positions", "unknown"]
@@ -52,13 +52,10 @@ class RowNames:
         return cls("file", number, origin.files, file, id_column, ids)
 
     @classmethod
-    def of_files(cls, parts: Sequence[Part], rows: NDArray[np.integer[Any]]) -> RowNames:
-        """Name rows at some positions among those of files that follow one another."""
-        sizes = np.array([part.n_rows for part in parts])
-        ends = np.cumsum(sizes)
-        file = np.searchsorted(ends, rows, side="right")
-        number = rows - (ends - sizes)[file] + 1
-        return cls("file", number, tuple(part.name for part in parts), file)
+    def of_source(cls, source: RowSource, rows: NDArray[np.integer[Any]]) -> RowNames:
+        """Name rows at some positions in a source."""
+        file, number = source.located(rows)
+        return cls("file", number, tuple(part.name for part in source.parts), file)
 
     @classmethod
     def positions(cls, n: int) -> RowNames:

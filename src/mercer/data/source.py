@@ -119,6 +119,8 @@ class RowSource(ABC):
         "code", whole numbers of text files with leading zeros ("01").
     order : tuple of str
         Of a target that is an ordered category its levels, from the lowest to the highest.
+    has_gaps : bool
+        Missing values are not refused: see `gaps`.
     """
 
     name: str
@@ -131,6 +133,7 @@ class RowSource(ABC):
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    has_gaps: bool = False
 
     def __post_init__(self) -> None:
         refuse_twins(self.name, self.names)
@@ -393,6 +396,11 @@ class RowSource(ABC):
             self.each(functools.partial(take_rows, chosen), ROWS_PER_TERM, chosen)
         )
 
+    def gaps(self) -> NDArray[np.int64]:
+        """Return the positions of the rows with a missing value, ascending: one pass."""
+        found = replace(self, checksums=(), has_gaps=True).each(_gaps, ROWS_PER_TERM)
+        return np.concatenate(found)
+
     def digest(self) -> str:
         """Sum the contents: the same for equal numbers, whatever holds them.
 
@@ -418,11 +426,17 @@ class RowSource(ABC):
 
     def place(self, row: int, column: str | None = None) -> str:
         """Name the place of a row for a message: its file, and its number there from 1."""
-        for part in self.parts:
-            if row < part.n_rows:
-                return place(part.name, row + 1, 0, column)
-            row -= part.n_rows
-        raise IndexError(row)
+        (file,), (number,) = self.located(np.array([row]))
+        return place(self.parts[file].name, int(number), 0, column)
+
+    def located(
+        self, rows: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Find rows in their files: which of `parts` each is in, and its number there from 1."""
+        ends = np.cumsum([part.n_rows for part in self.parts])
+        file = np.searchsorted(ends, rows, side="right")
+        starts = np.concatenate([[0], ends])
+        return file, rows - starts[file] + 1
 
     @property
     def _check_rows(self) -> int:
@@ -476,7 +490,7 @@ class RowSource(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(piece.sum()):  # not so only if a value is not, or on overflow
                 return
-        is_gap = ~np.isfinite(piece)
+        is_gap = np.isinf(piece) if self.has_gaps else ~np.isfinite(piece)
         if is_gap.any():
             row, column = np.unravel_index(int(is_gap.argmax()), is_gap.shape)
             reason = (
@@ -504,6 +518,15 @@ def _count(at: int, most: int, position: int, blocks: Iterator[Array]) -> Counte
         if len(total) > most:
             break
     return total
+
+
+def _gaps(position: int, blocks: Iterator[Array]) -> NDArray[np.int64]:
+    """Find the rows with a missing value."""
+    found = [np.empty(0, dtype=np.int64)]
+    for block in blocks:
+        found.append(position + np.flatnonzero(np.isnan(block).any(axis=1)))
+        position += len(block)
+    return np.concatenate(found)
 
 
 def take_rows(rows: NDArray[np.int64], position: int, blocks: Iterable[Array]) -> Array:
@@ -548,24 +571,26 @@ class LessRows(RowSource):
     left_out: NDArray[np.int64]  # ascending positions in it
 
     def _chunks(self, start: int, stop: int) -> Iterator[NDArray[np.float64]]:
-        position = self._within(start)
-        for piece in self.held._chunks(position, self._within(stop - 1) + 1):
+        position, last_row = self._within(np.array([start, stop - 1])).tolist()
+        for piece in self.held._chunks(position, last_row + 1):
             first, last = np.searchsorted(self.left_out, (position, position + len(piece)))
             yield np.delete(piece, self.left_out[first:last] - position, axis=0)
             position += len(piece)
 
-    def _within(self, row: int) -> int:
-        """Return where a row stands in the other source."""
+    def _within(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """Return where rows stand in the other source."""
         n_before = self.left_out - np.arange(len(self.left_out))  # rows that stay, before each
-        return row + int(np.searchsorted(n_before, row, side="right"))
+        return np.asarray(rows + np.searchsorted(n_before, rows, side="right"), dtype=np.int64)
 
     def _pick(self, positions: tuple[int, ...]) -> Self:
         held = self.held._pick(positions)
         return replace(self, names=held.names, held=held)
 
-    def place(self, row: int, column: str | None = None) -> str:
-        """Name the place of a row for a message: see `RowSource`."""
-        return self.held.place(self._within(row), column)
+    def located(
+        self, rows: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Find rows in their files: see `RowSource`."""
+        return self.held.located(self._within(rows))
 
 
 # Rows of an array in memory.

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mercer.data.arrow import is_arrow, read_arrow
-from mercer.data.csv_reader import ZIP, read_csv
+from mercer.data.arrow import as_column, decoding, is_arrow, read_arrow, read_batches
+from mercer.data.csv_reader import ZIP, read_blocks, read_csv
+from mercer.data.encoding import as_levels
 from mercer.data.files import (
     STANDARD_INPUT,
     check_path,
@@ -22,7 +25,16 @@ from mercer.data.files import (
     reading,
     spooled_input,
 )
-from mercer.data.frame import Column, Frame, Origin, joined_order, null_words, refuse_other_columns
+from mercer.data.frame import (
+    MISSING,
+    Column,
+    ColumnBuilder,
+    Frame,
+    Origin,
+    joined_order,
+    null_words,
+    refuse_other_columns,
+)
 from mercer.data.named import is_named, load_named, named_hint
 from mercer.data.source import no_rows
 from mercer.errors import DataError, StorageError
@@ -239,3 +251,73 @@ def _join_column(parts: list[Column]) -> Column:
     nulls = frozenset[str]().union(*(part.null_words for part in parts))
     orders = {part.order for part in parts if not part.is_missing.all()}
     return Column(parts[0].name, joined, kind, written, joined_order(orders), nulls)
+
+
+# The cells of one column of files as text, block by block, as a table that is read whole has them.
+#
+# Sources of rows hold numbers only: names of rows, and labels that are words, come from here.
+
+#: Cells of a Parquet file that are decoded at once.
+_BATCH = 2**13
+
+
+def read_texts(
+    paths: Sequence[Path], column: str, rows_per_block: int, null_values: frozenset[str] = MISSING
+) -> Iterator[NDArray[np.object_]]:
+    """Read one column of CSV (also gzipped) or Parquet files in blocks, one file after the other.
+
+    Texts are as they stand, such as "007"; None where the cell is missing.
+    """
+    pieces = (_pieces(path, column, null_values) for path in paths)
+    cells = chain.from_iterable(chain.from_iterable(pieces))
+    while taken := list(islice(cells, rows_per_block)):
+        block = np.empty(len(taken), dtype=object)
+        block[:] = taken
+        yield block
+
+
+def _pieces(path: Path, column: str, null_values: frozenset[str]) -> Iterator[NDArray[Any]]:
+    """Yield the cells of one file in pieces of any length."""
+    is_parquet = is_arrow(first_bytes(path))
+    for _, columns in (
+        parquet_blocks(path, [column], as_text=[column])
+        if is_parquet
+        else csv_blocks(path, [column], null_values)
+    ):
+        yield as_levels(columns[column])
+
+
+Block = tuple[NDArray[np.int64], dict[str, Column]]  # lines of rows (0: has none), and columns
+
+
+def csv_blocks(path: Path, names: Sequence[str], null_values: frozenset[str]) -> Iterator[Block]:
+    """Yield some columns of a text file as text."""
+    for block in read_blocks(path, is_bounded=False):
+        if not block.lines:
+            continue
+        columns = {}
+        for name in names:
+            builder = ColumnBuilder(name, is_text=True, null_values=null_values)
+            builder.add(block.columns[block.names.index(name)])
+            columns[name] = builder.finish()
+        yield np.array(block.lines, dtype=np.int64), columns
+
+
+def parquet_blocks(
+    path: Path,
+    names: Sequence[str],
+    start: int = 0,
+    stop: int | None = None,
+    *,
+    as_text: Collection[str],
+) -> Iterator[Block]:
+    """Yield some columns of some rows of a Parquet file, as what they are or as text."""
+    import pyarrow as pa
+
+    with decoding(path):
+        for batch in read_batches(path, names, _BATCH, start, stop):
+            table = pa.Table.from_batches([batch])
+            columns = {
+                name: as_column(name, table[name], is_text=name in as_text) for name in names
+            }
+            yield np.zeros(batch.num_rows, dtype=np.int64), columns

@@ -110,6 +110,49 @@ def test_rows_held_out_are_scored_and_named(run, texts: Path, tmp_path: Path) ->
     assert len(listed & kept) > 10
 
 
+def test_rows_with_gaps_are_dropped_and_others_named(run, tmp_path: Path) -> None:
+    """An audit and the model that it would save call rows as an audit in memory does."""
+    X, y = inputs()
+    lines = ["name,a,b,y"]
+    for k in range(400):
+        gap = k % 41 == 0
+        lines.append(f"P{k:04d},{'' if gap else X[k, 0]},{X[k, 1]},{'' if k % 37 == 0 else y[k]}")
+    table, found = tmp_path / "rows.csv", []
+    table.write_text("\n".join([*lines, ""]))
+    for k, engine in enumerate((["--set", "sampler=auto"], ["--engine", "disk"])):
+        out = tmp_path / f"{k}.csv"
+        words = ["audit", table, "--target", "y", "--missing", "drop", "--id", "name", *SET]
+        code, _, err = run(*words, "--out", out, *engine)
+        assert code == 0, err
+        found.append(out.read_text())
+    assert found[0] == found[1]
+    assert found[1].startswith("row,name,label,p_wrong")
+    assert len(found[1].splitlines()) == 400 - 10 - 11 + 1 + 1  # row 0 lacks both
+    model = tmp_path / "m.mercer"
+    words = fit(table, "--missing", "drop", "--id", "name", "--test-size", 0.2, "--out", model)
+    code, said, err = run(*words)
+    assert code == 0, err
+    assert "20 of 400 rows have no target, or a missing value, and were dropped" in err
+    assert re.search(r"scoring   7[456] of 380 rows held out", said)
+    code, said, err = run("predict", model, table)
+    assert (code, said.splitlines()[0].split(",")[0]) == (0, "name"), err
+
+
+@pytest.mark.parametrize("words", [[], ["--drop", "Unnamed: 0"]])
+def test_a_column_without_a_name_names_the_rows(run, tmp_path: Path, words: list[str]) -> None:
+    X, y = inputs()
+    table, out = tmp_path / "rows.csv", tmp_path / "audit.csv"
+    cells = [f"P{k},{X[k, 0]},{X[k, 1]},{y[k]}" for k in range(200)]
+    table.write_text("\n".join([",a,b,y", *cells, ""]))
+    given = ["audit", table, "--target", "y", "--engine", "disk", *SET, *words, "--out", out]
+    code, said, err = run(*given)
+    assert code == 0, err
+    assert ("the names of the rows, and no input" in said) == (not words)
+    header, first, *_ = csv.reader(out.read_text().splitlines())
+    assert header[:2] == (["row", "label"] if words else ["row", "Unnamed: 0"])
+    assert words or first[1] == f"P{int(first[0]) - 1}"
+
+
 def test_a_class_of_one_row_is_learned_and_no_row_to_score_on(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,7 +314,8 @@ def test_several_classes_are_refused_with_the_way_out(run, tmp_path: Path) -> No
         (["--target", "b"], "an audit of numbers needs them in memory, without --engine"),
         (["--model", "spectral"], "sphere alone audits"),
         (["--fixed", "fixed.csv"], "--fixed: not with --engine"),
-        (["--id", "a"], "--id: not with --engine"),
+        (["--id", "y"], "the target cannot be --id"),
+        (["--missing", "posterior"], "an audit does not draw missing inputs"),
         (["--categories", "y"], "category 'y' is no input: it is the target or left out"),
     ],
 )

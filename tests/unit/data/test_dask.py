@@ -742,8 +742,12 @@ def test_text_and_gaps_by_the_command_line(
     out = tmp_path / "m.mercer"
     words = ["fit", str(table), "--target", "late", "--engine", "dask", "--out", str(out)]
     words += [f"--set={name}" for name in ("n_frequencies=4", "n_draws=4", "n_warmup=4")]
-    assert main([*words, "--missing", "drop"]) == 2
-    assert "use impute or indicator" in capsys.readouterr().err
+    assert main([*words, "--missing", "posterior"]) == 2
+    assert "use impute, indicator or drop" in capsys.readouterr().err
+    assert main([*words, "--missing", "drop"]) == 0
+    said, told = capsys.readouterr()
+    assert "1 of 900 rows have no target, or a missing value, and were dropped" in told
+    assert "899 rows, 2 inputs, encoded once, into the cache" in said
     assert main([*words, "--missing", "indicator"]) == 0
     said = capsys.readouterr().out
     assert "900 rows, 2 inputs, encoded once, into the cache" in said

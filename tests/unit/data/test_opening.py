@@ -19,7 +19,7 @@ import mercer
 import mercer.data
 from mercer import BaNKClassifier, BaNKRegressor, ConvergenceWarning, TableEncoder
 from mercer.cli.main import main
-from mercer.data import csv_reader, opening
+from mercer.data import csv_reader, opening, tables
 from mercer.data.encoding import fit_encoder
 from mercer.data.tables import read_frame
 from mercer.errors import DataError, DataWarning, StorageError, UsageError
@@ -241,7 +241,7 @@ def test_encoded_rows_are_those_of_the_encoder_in_memory(
     tmp_path: Path, kind: str, missing: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(csv_reader, "BLOCK_CELLS", 700)  # blocks of a hundred rows
-    monkeypatch.setattr(opening, "_BATCH", 100)
+    monkeypatch.setattr(tables, "_BATCH", 100)
     monkeypatch.setattr(opening, "_ROWS_PER_PIECE", 170)
     frame = _mixed()
     folder = _write_parts(tmp_path / "parts", frame, kind)
@@ -337,11 +337,11 @@ def test_what_cannot_be_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         mercer.data.open(path, encode="auto", target="y", **given)
     words = r"column 'city': missing value; fill it in, or leave such rows out$"
     with pytest.raises(DataError, match=rf"row 899 \(line 900\), {words}"):
-        mercer.data.open(path, encode=TableEncoder("impute"), target="city", **given)
+        mercer.data.open(path, encode="auto", target="city", drop=["x", "code"], **given)
     with pytest.raises(DataError, match="no column 'Y'; did you mean 'y'"):
         mercer.data.open(path, encode="auto", target="Y", **given)
-    with pytest.raises(UsageError, match="not 'drop'"):
-        mercer.data.open(path, encode=TableEncoder("drop"), target="y", **given)
+    with pytest.raises(UsageError, match="not 'posterior'"):
+        mercer.data.open(path, encode=TableEncoder("posterior"), target="y", **given)
     times = pd.DataFrame({"a": ["x", "y"], "y": pd.to_timedelta([1, 2], "h")})
     times.to_parquet(tmp_path / "times.parquet")
     with pytest.raises(DataError, match="column 'y': the target is neither numbers nor text"):
@@ -357,6 +357,48 @@ def test_what_cannot_be_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         path, encode=TableEncoder("impute"), target="y", drop=["code"], **given
     )
     assert "price" in names.names  # numbers may be as different as they like
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(("missing", "target"), [("impute", "y"), ("drop", "y"), ("drop", "city")])
+def test_rows_that_lack_what_is_needed_are_left_out(
+    tmp_path: Path, kind: str, missing: Any, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left is as in files without them, and a row is called as in its own file."""
+    monkeypatch.setattr(opening, "_ROWS_PER_PIECE", 70)
+    frame = _of_shops_frame()
+    rng = np.random.default_rng(2)
+    for name in frame:
+        frame[name] = frame[name].astype(object if name in ("flag", "city") else float)
+        frame.loc[rng.random(len(frame)) < 0.1, name] = None
+    frame.loc[70:139, target] = None  # a whole piece
+    needed = [target] if missing == "impute" else list(frame)
+    is_kept = frame[needed].notna().all(axis=1).to_numpy()
+    _halves(frame, np.ones(400, dtype=bool), tmp_path / "all", kind)
+    _halves(frame, is_kept, tmp_path / "kept", kind)
+    given: Any = {"target": target, "cache": tmp_path / "cache", "encode": TableEncoder(missing)}
+    kept = mercer.data.open(tmp_path / "kept", **given)
+    for _ in range(2):  # the second time from the cache
+        with pytest.warns(DataWarning, match=rf"^{400 - is_kept.sum()} of 400 rows have no target"):
+            rows = mercer.data.open(tmp_path / "all", **given)
+        assert (rows.encoding, rows.names, rows.labels) == (kept.encoding, kept.names, kept.labels)
+        np.testing.assert_array_equal(
+            np.vstack(list(rows.blocks(50))), np.vstack(list(kept.blocks(50)))
+        )
+        assert rows.digest() == kept.digest()
+    at = np.flatnonzero(is_kept)[-1]
+    assert rows.place(rows.n_rows - 1) == f"{tmp_path / 'all' / '1'}.{kind}, row {at - 249}"
+
+
+def test_files_without_any_row_that_could_be_learned(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,y\n" + "1,,\n2,5,\n" * 20)
+    given: Any = {"target": "y", "cache": tmp_path / "cache"}
+    with pytest.raises(DataError, match="every row has no target; choose another column"):
+        mercer.data.open(path, encode=TableEncoder("impute"), **given)
+    path.write_text("a,b,y\n" + "1,,3\n2,5,\n" * 20)
+    with pytest.raises(DataError, match="every row has no target or a missing value; leave out"):
+        mercer.data.open(path, encode=TableEncoder("drop"), **given)
 
 
 def test_dates_without_end_are_looked_at_everywhere(
@@ -523,20 +565,30 @@ def _graded(parts: list[tuple[list[Any], list[str]]], folder: Path) -> None:
 SHOPS = ["shop", "size", "flag", "city"]
 
 
-def _of_shops(folder: Path, kind: str) -> Path:
-    """Codes that are numbers, sizes with a fraction, true or false, many texts; two files."""
+def _of_shops_frame() -> pd.DataFrame:
+    """Codes that are numbers, sizes with a fraction, true or false, many texts."""
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"a": rng.normal(size=400), "shop": rng.integers(1, 61, 400)})
     frame["size"] = rng.choice([1.5, 2.0], 400)
     frame["flag"] = rng.random(400) < 0.5
     frame["city"] = [f"city {k}" for k in rng.integers(60, size=400)]
     frame["y"] = rng.normal(size=400)
+    return frame
+
+
+def _halves(frame: pd.DataFrame, is_kept: Any, folder: Path, kind: str) -> None:
+    """Write the rows that are kept into two files."""
     folder.mkdir()
-    for k, part in enumerate((frame[:250], frame[250:])):
+    for k, half in enumerate((slice(250), slice(250, None))):
+        part = frame[half][is_kept[half]]
         if kind == "csv":
             part.to_csv(folder / f"{k}.csv", index=False)
         else:
-            part.to_parquet(folder / f"{k}.parquet")
+            part.to_parquet(folder / f"{k}.parquet", index=False)
+
+
+def _of_shops(folder: Path, kind: str) -> Path:
+    _halves(_of_shops_frame(), np.ones(400, dtype=bool), folder, kind)
     return folder
 
 

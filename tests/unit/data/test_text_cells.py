@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from mercer.data.encoding import as_levels
-from mercer.data.opening import read_texts
-from mercer.data.tables import list_folder, read_frame
+from mercer.data.tables import list_folder, read_frame, read_texts
 from mercer.errors import DataError
 
 
