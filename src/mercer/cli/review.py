@@ -30,10 +30,10 @@ from mercer.sampling.progress import waiting
 from mercer.sphere.propagation import LARGEST_PROPAGATED
 from mercer.sphere.selection import (
     FEATURES_OF_MANY,
-    LARGEST_EXACT,
     MOST_PROPAGATED_CLASSES,
     settings_of_many,
 )
+from mercer.sphere.space import LARGEST_EXACT
 
 _ENDING = ".review.jsonl"
 

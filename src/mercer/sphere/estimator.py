@@ -64,8 +64,8 @@ from mercer.sphere.prediction import PosteriorSample, finite_log_score, recorded
 from mercer.sphere.propagation import LARGEST_PROPAGATED
 from mercer.sphere.sampler import MOVES
 from mercer.sphere.saved import parts_of, restore
-from mercer.sphere.selection import Candidate, SpaceArguments, make_candidates
-from mercer.sphere.space import FeatureSpace, StoredInputs, extremes, some_columns
+from mercer.sphere.selection import Candidate, check_arguments, make_candidates
+from mercer.sphere.space import FeatureSpace, SpaceArguments, StoredInputs, extremes, some_columns
 from mercer.sphere.tempering import EvidenceCurve
 
 __all__ = [
@@ -722,7 +722,7 @@ class KernelGibbsClassifier(SampleClassifier):
             self.kernel, self.lengthscale, self.nugget, self.rank, self.approximation,
             self.fit_intercept, self.sampler == "propagation",
         )  # fmt: skip
-        space.check()
+        check_arguments(space)
         check_choice("decision", self.decision, ("vote", "bayes_point"))
         check_choice("sampler", self.sampler, ("auto", "tempered", "propagation", *MOVES))
         check_choice("standardize", self.standardize, METHODS)

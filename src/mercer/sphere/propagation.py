@@ -58,6 +58,10 @@ _SQRT_2PI = math.sqrt(2.0 * math.pi)
 # on which log Z rises while rates are learned counted only by the last number.
 _DAMPING = ((40, 0.1), (24, 0.25), (12, 0.5), (0, 0.8))
 _FEWEST_SWEEPS, _MOST_SWEEPS, _MOST_LEARNING = 2, 80, 400
+# A sweep by which the log evidence, below 0, becomes so many times what it was is taken back, and
+# those that follow go half as far, at least so far, and each so much farther; with a nugget of at
+# least so much. Without one sites come back by such sweeps.
+_FALL, _LEAST_DAMPING, _RECOVERY, _LEAST_NUGGET = 1.25, 0.05, 1.2, 1e-3
 # Of these the first may fall: the sites are those of another model.
 _FIRST_SWEEPS = 12
 # Changes of the log evidence, in nats, below which sites are at rest: on the way to the mode of the
@@ -86,6 +90,13 @@ class Sites:
 
     precision: Array
     shift: Array
+
+    def towards(self, other: Sites, share: float) -> Sites:
+        """Move a share of the way to others."""
+        return Sites(
+            self.precision + share * (other.precision - self.precision),
+            self.shift + share * (other.shift - self.shift),
+        )
 
 
 @dataclass(frozen=True)
@@ -209,7 +220,8 @@ class Propagation(ABC):
         for more in self.softer if start is None else ():
             if self.variance.mean() < 0.9 * more:
                 soft = replace(self, variance=self.variance + more)
-                swept = soft.settle(sites, log_odds, _NEARLY, is_learning=is_learning)
+                nearly = _NEARLY * max(1.0, len(self.L) / _ROWS_AT_REST)
+                swept = soft.settle(sites, log_odds, nearly, is_learning=is_learning)
                 sites, log_odds = swept.sites, swept.log_odds
         if is_learning:
             near = self.settle(sites, log_odds, _NEARLY, is_learning=True)
@@ -221,17 +233,23 @@ class Propagation(ABC):
     ) -> Swept:
         """Sweep until log Z is at rest; where rates are being learned they follow the errors."""
         before, swept, n_counted, climbs = np.inf, None, 0, is_learning
-        tolerance, last, change = tolerance * self.scale, sites, np.inf
+        tolerance, last, change, damping = tolerance * self.scale, sites, np.inf, 1.0
+        has_nugget = self.variance.mean() > _LEAST_NUGGET
         for k in range(_MOST_LEARNING if is_learning and self.follows_rates else _MOST_SWEEPS):
             share = min(self.largest_share, next(s for n, s in _DAMPING if n_counted >= n))
             try:
-                swept, wrong = self._sweep(sites, log_odds, share)
+                found, wrong = self._sweep(sites, log_odds, share * damping)
             except (NumericalError, np.linalg.LinAlgError):  # they ran away: back to the last law
                 if swept is None:
                     raise
                 swept, change = replace(swept, sites=last), np.inf
                 break
-            last = sites
+            is_too_far = has_nugget and found.log_z < _FALL * before < 0.0
+            if is_too_far and damping > _LEAST_DAMPING:
+                damping, n_counted = 0.5 * damping, n_counted + 1
+                sites = last.towards(sites, 0.5)
+                continue
+            damping, swept, last = min(1.0, _RECOVERY * damping), found, sites
             is_rising = before < swept.log_z < 0.0
             climbs &= is_rising or k < _FIRST_SWEEPS
             n_counted += not (climbs and is_rising)
@@ -354,10 +372,7 @@ class _Labels(Propagation):
             + 0.5 * (m * m * cavity - mean * mean / marginal - np.log(cavity * marginal)).sum()
         )  # fmt: skip
         wrong = other * (1.0 - right) / total
-        moved = Sites(
-            sites.precision + share * (precision - sites.precision),
-            sites.shift + share * (shift - sites.shift),
-        )
+        moved = sites.towards(Sites(precision, shift), share)
         by_rate = self._by_rate((1.0 - right) / total, -right / total)
         gradient = rates * (1.0 - 2.0 * rates) * by_rate
         return Swept(moved, log_odds, log_z, gradient, is_settled=False), wrong
@@ -605,10 +620,7 @@ class SeveralLabels(Propagation):
         F = np.linalg.inv(B).swapaxes(1, 2) @ Q
         precision = (F * (values / left)[:, np.newaxis]) @ F.swapaxes(1, 2)
         shift = _times(precision, mean) + _times(F, _times(Q.swapaxes(1, 2), G) / left)
-        moved = Sites(
-            sites.precision + share * (precision - sites.precision),
-            sites.shift + share * (shift - sites.shift),
-        )
+        moved = sites.towards(Sites(precision, shift), share)
         log_z += float(log_total.sum() - 0.5 * at.log_det + 0.5 * np.sum(sites.shift * at.mean))
         if not np.isfinite(log_z):
             raise NumericalError(NOT_AT_REST)

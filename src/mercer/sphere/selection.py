@@ -18,12 +18,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import DataError, NumericalError, UsageError
+from mercer.errors import NumericalError, UsageError
 from mercer.estimation.run import check_choice, check_count
 from mercer.features.maps import FeatureMap, draw_fourier, fit_nystroem
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns import has_columns
-from mercer.kernels.linear import Linear
 from mercer.kernels.names import KERNELS, kernel_named, name_of_kernel
 from mercer.likelihoods.label_noise import LabelNoise, learned_class_rates
 from mercer.random import stream
@@ -37,10 +36,16 @@ from mercer.sphere.propagation import (
 )
 from mercer.sphere.sampler import signed_rows
 from mercer.sphere.space import (
+    AUTO,
+    LARGEST_EXACT,
+    LEARN,
+    MEDIAN,
+    PRECOMPUTED,
     FeatureSpace,
     FiniteFeatures,
     KernelSpace,
     Space,
+    SpaceArguments,
     StoredInputs,
     fit_covariance,
     kernel_parameters,
@@ -190,6 +195,8 @@ def compare(
     for rows, limit in screens:
         seen = {k: measuring.approximate(candidates[k], rows) for k in alive}
         measured = {k: one for k, one in seen.items() if one is not None}
+        if has_runs and len(rows) < len(everything):
+            measured |= _runs_of_restless(measuring, candidates, rows, measured)
         compared |= measured
         approximate, alive = measured, _not_hopeless(measured, limit) if measured else []
     if not has_runs:
@@ -225,6 +232,22 @@ def _approximated(compared: Mapping[int, Compared], finals: list[int]) -> tuple[
     if finals and not any(one.is_final for one in said):
         raise NumericalError(NOT_AT_REST)
     return tuple(sorted(said, key=_standing))
+
+
+def _runs_of_restless(
+    measuring: _Measuring,
+    candidates: Sequence[Candidate],
+    rows: NDArray[np.int64],
+    measured: Mapping[int, Compared],
+) -> dict[int, Compared]:
+    """What short runs say where the approximation came to no rest, but others did."""
+    restless = [k for k, one in measured.items() if one.log_evidence == -math.inf]
+    found = dict[int, Compared]()
+    for k in restless if len(restless) < len(measured) else ():
+        run = measuring.run(candidates[k], k, rows, _RUNS[0], None)
+        if run is not None:
+            found[k] = measuring.evidence(candidates[k], k, rows, run, _RUNS[0], is_needed=False)
+    return found
 
 
 def _run_rounds(
@@ -356,16 +379,9 @@ class _Measuring:
             rng = stream(self.entropy, "evidence", 2 * number + (len(rows) < self.n_rows))
             L, n_classes = self._rows(candidate, rows), int(self.labels.max()) + 1
             prior = self.noise_of(rows).prior
-            return tuple(
-                climb_errors(
-                    rng,
-                    signed_rows(L, (self.labels[rows] == c) * 1),
-                    tempering,
-                    self.deadline,
-                    prior,
-                )
-                for c in ([1] if n_classes == 2 else range(n_classes))
-            )
+            wanted = [1] if n_classes == 2 else range(n_classes)
+            signed = (signed_rows(L, (self.labels[rows] == c) * 1) for c in wanted)
+            return tuple(climb_errors(rng, own, tempering, self.deadline, prior) for own in signed)
         except OutOfTimeError:
             return None
 
@@ -558,6 +574,12 @@ def _not_hopeless(compared: Mapping[int, Compared], limit: float) -> list[int]:
     """Those within reach of the best under one noise rate, or under one a class; the best first."""
     one_rate = {k: (one.log_evidence, one.standard_error) for k, one in compared.items()}
     by_class = {k: one.by_class for k, one in compared.items() if one.by_class is not None}
+    gains = (value - one_rate[k][0] for k, (value, _) in by_class.items())
+    gain = max(filter(math.isfinite, gains), default=-math.inf)
+    best = max((value for value, _ in by_class.values()), default=-math.inf)
+    for k in by_class:  # what is not known is that of one rate, and what others gain at most
+        if by_class[k][0] == -math.inf:
+            by_class[k] = min(one_rate[k][0] + gain, best), by_class[k][1]
     return list(dict.fromkeys([*_within_reach(one_rate, limit), *_within_reach(by_class, limit)]))
 
 
@@ -582,12 +604,9 @@ _NO_NUGGET = (
     "nugget 0: chains of finite features have none, and where classes overlap take labels for "
     "wrong; sampler='propagation' has one"
 )
-AUTO, LEARN, MEDIAN, PRECOMPUTED = "auto", "learn", "median", "precomputed"
 _AUTO_KERNELS = ("rbf", "matern32", "linear")
-# Learned length scales, in median distances between rows, and nuggets, of a row's mean variance.
-_LENGTHSCALES, _NUGGETS = (0.25, 0.5, 1.0, 2.0, 4.0), (0.0, 0.1, 0.4, 1.5)
-#: With one matrix of n x n numbers for the Gram matrix and a few more for its decomposition.
-LARGEST_EXACT = 5000
+# Learned length scales, in median distances between rows.
+_LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: Features in the place of a kernel of more rows; half of them of more classes than a few.
 FEATURES_OF_MANY = 512
 _FEW_CLASSES, _MOST_OF_CHAINS = 4, 2000
@@ -606,68 +625,17 @@ def settings_of_many(n: int, n_classes: int, noise_rate: Any = "learn") -> dict[
     return {"rank": rank, "sampler": "propagation"}
 
 
-@dataclass(frozen=True)
-class SpaceArguments:
-    """The arguments of the estimator that decide the feature space."""
-
-    kernel: Any
-    lengthscale: Any
-    nugget: Any
-    rank: int | None
-    approximation: str
-    fit_intercept: bool
-    is_propagated: bool = False  # by which a nugget needs no features of its own
-
-    def check(self) -> None:
-        """Raise `UsageError` for the first one that is out of its range."""
-        _check_kernel(self.kernel)
-        _check_scale("lengthscale", self.lengthscale, (LEARN, MEDIAN), 0.0, is_open=True)
-        _check_scale("nugget", self.nugget, (LEARN,), 0.0, is_open=False)
-        check_choice("approximation", self.approximation, ("nystroem", "fourier"))
-        check_choice("fit_intercept", self.fit_intercept, (True, False))
-        if self.rank is not None:
-            check_count("rank", self.rank, 1)
-            if not self._is_finite_ready:
-                raise UsageError("rank needs a kernel of mercer, by name or as an object")
-
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether Gram matrices take the place of inputs."""
-        return isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
-
-    @property
-    def is_callable(self) -> bool:
-        """Whether the kernel is a function of the user's, with scales of its own."""
-        return not isinstance(self.kernel, str | Kernel)
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the kernel has as many features as inputs, and no nugget makes it full."""
-        is_linear = self.kernel == "linear" or isinstance(self.kernel, Linear)
-        return is_linear and (self.is_propagated or self.nugget == LEARN or self.nugget == 0.0)
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether features are as many as a rank, or the inputs of a linear kernel, says."""
-        return self.rank is not None or self.is_linear
-
-    @property
-    def nuggets(self) -> tuple[float, ...]:
-        """Those that are compared."""
-        return _NUGGETS if self.nugget == LEARN else (float(self.nugget),)
-
-    def refuse_many(self, n: int) -> None:
-        """Raise a `DataError` for more rows than an n x n matrix should have."""
-        if n > LARGEST_EXACT and not self.is_finite:
-            raise DataError(
-                f"{n} rows need matrices of {8e-9 * n**2:.1f} GB each; set rank=512 (or "
-                "another number of features), or kernel='linear'"
-            )
-
-    @property
-    def _is_finite_ready(self) -> bool:
-        is_named = isinstance(self.kernel, str) and self.kernel not in (AUTO, PRECOMPUTED)
-        return is_named or isinstance(self.kernel, Kernel)
+def check_arguments(arguments: SpaceArguments) -> None:
+    """Raise `UsageError` for the first one that is out of its range."""
+    _check_kernel(arguments.kernel)
+    _check_scale("lengthscale", arguments.lengthscale, (LEARN, MEDIAN), 0.0, is_open=True)
+    _check_scale("nugget", arguments.nugget, (LEARN,), 0.0, is_open=False)
+    check_choice("approximation", arguments.approximation, ("nystroem", "fourier"))
+    check_choice("fit_intercept", arguments.fit_intercept, (True, False))
+    if arguments.rank is not None:
+        check_count("rank", arguments.rank, 1)
+        if not arguments.may_have_rank:
+            raise UsageError("rank needs a kernel of mercer, by name or as an object")
 
 
 def _check_kernel(value: Any) -> None:
@@ -725,9 +693,8 @@ def make_candidates(
             else:
                 covariance = fit_covariance(kernel, lengthscale, X, constant)
             space = KernelSpace(covariance, X, 0.0)
-            for nugget in nuggets:
-                own = space.with_nugget(nugget)
-                candidates.append(Candidate(name, lengthscale, nugget, own))
+            own = ((k, space.with_nugget(k)) for k in nuggets)
+            candidates += [Candidate(name, lengthscale, k, each) for k, each in own]
     return tuple(candidates), ()
 
 
@@ -791,9 +758,7 @@ def _lengthscales(
     )
     if not has_lengthscale:
         return [None]
-    if arguments.lengthscale == MEDIAN:
-        return [median_distance(X)]
-    if arguments.lengthscale == LEARN:
-        median = median_distance(X)
-        return [factor * median for factor in _LENGTHSCALES]
-    return [float(arguments.lengthscale)]
+    if arguments.lengthscale not in (MEDIAN, LEARN):
+        return [float(arguments.lengthscale)]
+    median, is_learned = median_distance(X), arguments.lengthscale == LEARN
+    return [factor * median for factor in (_LENGTHSCALES if is_learned else (1.0,))]

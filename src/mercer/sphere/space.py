@@ -19,6 +19,7 @@ from mercer.errors import DataError
 from mercer.estimation.standardize import Standardizer
 from mercer.features.maps import FeatureMap, NystroemMap
 from mercer.kernels.base import Kernel
+from mercer.kernels.linear import Linear
 from mercer.likelihoods.label_noise import walls_of
 
 if TYPE_CHECKING:
@@ -611,3 +612,65 @@ class FeatureSpace(Space):
     def outside(self, X: Array) -> Array:
         """What features lack, if that is part of f."""
         return self.features.outside(X)
+
+
+# What the arguments of the estimator say of the space.
+
+AUTO, LEARN, MEDIAN, PRECOMPUTED = "auto", "learn", "median", "precomputed"
+# Learned nuggets, of a row's mean variance.
+_NUGGETS = (0.0, 0.1, 0.4, 1.5)
+#: With one matrix of n x n numbers for the Gram matrix and a few more for its decomposition.
+LARGEST_EXACT = 5000
+
+
+@dataclass(frozen=True)
+class SpaceArguments:
+    """The arguments of the estimator that decide the feature space."""
+
+    kernel: Any
+    lengthscale: Any
+    nugget: Any
+    rank: int | None
+    approximation: str
+    fit_intercept: bool
+    is_propagated: bool = False  # by which a nugget needs no features of its own
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether Gram matrices take the place of inputs."""
+        return isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
+
+    @property
+    def is_callable(self) -> bool:
+        """Whether the kernel is a function of the user's, with scales of its own."""
+        return not isinstance(self.kernel, str | Kernel)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the kernel has as many features as inputs, and no nugget makes it full."""
+        is_linear = self.kernel == "linear" or isinstance(self.kernel, Linear)
+        return is_linear and (self.is_propagated or self.nugget == LEARN or self.nugget == 0.0)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether features are as many as a rank, or the inputs of a linear kernel, says."""
+        return self.rank is not None or self.is_linear
+
+    @property
+    def nuggets(self) -> tuple[float, ...]:
+        """Those that are compared."""
+        return _NUGGETS if self.nugget == LEARN else (float(self.nugget),)
+
+    def refuse_many(self, n: int) -> None:
+        """Raise a `DataError` for more rows than an n x n matrix should have."""
+        if n > LARGEST_EXACT and not self.is_finite:
+            raise DataError(
+                f"{n} rows need matrices of {8e-9 * n**2:.1f} GB each; set rank=512 (or "
+                "another number of features), or kernel='linear'"
+            )
+
+    @property
+    def may_have_rank(self) -> bool:
+        """Whether the kernel has features, as many as a rank says."""
+        is_named = isinstance(self.kernel, str) and self.kernel not in (AUTO, PRECOMPUTED)
+        return is_named or isinstance(self.kernel, Kernel)

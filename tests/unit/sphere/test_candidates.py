@@ -10,9 +10,9 @@ from mercer.features.maps import FourierMap, NystroemMap
 from mercer.kernels.linear import Linear
 from mercer.kernels.names import kernel_named
 from mercer.kernels.stationary import MaternARD
-from mercer.sphere import selection as module
-from mercer.sphere.selection import SpaceArguments, make_candidates
-from mercer.sphere.space import FeatureSpace, KernelSpace, median_distance
+from mercer.sphere import space as module
+from mercer.sphere.selection import check_arguments, make_candidates
+from mercer.sphere.space import FeatureSpace, KernelSpace, SpaceArguments, median_distance
 
 X = np.random.default_rng(1).standard_normal((25, 2)) * 3.0
 MEDIAN = median_distance(X)
@@ -21,7 +21,7 @@ MEDIAN = median_distance(X)
 def make(kernel="rbf", lengthscale="median", nugget=0.0, rank=None, approximation="nystroem",
          fit_intercept=True, X=X, seed=0):  # fmt: skip
     arguments = SpaceArguments(kernel, lengthscale, nugget, rank, approximation, fit_intercept)
-    arguments.check()
+    check_arguments(arguments)
     return make_candidates(arguments, X, np.random.default_rng(seed))
 
 
@@ -112,4 +112,4 @@ def test_too_many_rows_for_a_gram_matrix(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("kernel", ["rbf + periodic", kernel_named("periodic")])
 def test_a_kernel_whose_parameters_would_stay_unlearned_is_refused(kernel) -> None:
     with pytest.raises(UsageError, match="more than variances and length scales"):
-        SpaceArguments(kernel, "learn", 0.0, None, "nystroem", fit_intercept=True).check()
+        check_arguments(SpaceArguments(kernel, "learn", 0.0, None, "nystroem", fit_intercept=True))

@@ -75,6 +75,34 @@ def test_sweeps_go_on_as_long_as_the_evidence_rises(
     assert fewest <= len(seen) <= most
 
 
+def test_a_sweep_that_goes_too_far_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole step from the sites of a softer model leads far away, half of it does not."""
+    rng, n, seen = np.random.default_rng(0), 4000, list[float]()
+    Z = rng.standard_normal((n, 3))
+    is_one = rng.random(n) < expit(3.0 * (np.sin(1.5 * Z[:, 0]) + Z[:, 1] * Z[:, 2]))
+    W = rng.standard_normal((3, 50)) / 1.5
+    L = np.hstack([np.cos(Z @ W), np.sin(Z @ W)]) / np.sqrt(50.0)
+    rows, sweep = signed_rows(L, is_one.astype(np.int64)), _Labels._sweep
+
+    def watched(self, sites, log_odds, share):
+        found = sweep(self, sites, log_odds, share)
+        seen.append(found[0].log_z)
+        return found
+
+    monkeypatch.setattr(_Labels, "_sweep", watched)
+    problem = _Labels(rows, np.full(n, 0.1), learned_rate((1.0, 1.0), n))
+    found = problem.mode()
+    assert found.is_settled
+    assert len(seen) < 45
+    assert max(seen) < 0.0
+    at_rest = problem.settle(found.sites, found.log_odds, 1e-6)
+    assert found.log_z == pytest.approx(at_rest.log_z, abs=0.1)
+    monkeypatch.setattr(propagation, "_LEAST_DAMPING", 1.0)  # none is taken back
+    seen.clear()
+    problem.mode()
+    assert len(seen) > 60
+
+
 def test_what_came_to_no_rest_is_not_integrated(monkeypatch: pytest.MonkeyPatch) -> None:
     restless = propagation.Swept(
         Sites(np.ones(N), np.ones(N)), np.zeros(1), -9.0, np.ones(1), False

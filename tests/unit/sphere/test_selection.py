@@ -161,6 +161,16 @@ def test_an_approximation_that_is_wrong_decides_nothing(
     assert all(one.log_evidence < 0.0 for one in compared)
 
 
+def test_unknown_evidence_of_rates_by_class_is_that_of_one_rate_and_what_others_gain() -> None:
+    pairs = [(-10.0, -13.0), (-12.0, -14.0), (-13.0, -np.inf), (-60.0, -np.inf)]
+    compared = {k: made(one, by_class=two) for k, (one, two) in enumerate(pairs)}
+    assert _not_hopeless(compared, 4.0) == [0, 1, 2]
+    compared[4] = made(-70.0, by_class=-20.0)  # where one gains 50 nats another may, too
+    assert _not_hopeless(compared, 4.0) == [0, 1, 2, 3]
+    alone = {k: made(-10.0 * k, by_class=-np.inf) for k in (1, 2)}
+    assert _not_hopeless(alone, 4.0) == [1, 2]
+
+
 def test_unknown_evidence_is_within_reach_and_no_measure_of_others() -> None:
     unknown = made(-np.inf, by_class=-np.inf)
     compared = {0: unknown, 1: made(-10.0, by_class=-10.0), 2: made(-30.0, by_class=-30.0)}
