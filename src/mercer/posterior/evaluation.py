@@ -589,10 +589,13 @@ def _rare_words(evaluation: Evaluation) -> str:
     rare, mine = evaluation.rare, model.scores.average_precision
     if rare is None or mine is None:
         return ""
+    found = f"Of the {rare.n_rare} rows where it is most likely {rare.n_found:.0f} are {rare.name}"
+    if rare.n_rare == 1:
+        is_found = "is" if rare.n_found >= 0.5 else "is not"
+        found = f"The row where it is most likely {is_found} {rare.name}"
     words = (
         f"{rare.name} is rare, {rare.n_rare} of {model.scores.n_rows} rows, so that errors say "
-        f"little of it: never to name it costs errors on {_percent(rare.share)}. Of the "
-        f"{rare.n_rare} rows where it is most likely {rare.n_found:.0f} are {rare.name}; average "
+        f"little of it: never to name it costs errors on {_percent(rare.share)}. {found}; average "
         f"precision {mine:.3f}, by chance {rare.share:.3f}"
     )
     if others:

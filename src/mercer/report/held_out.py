@@ -223,19 +223,22 @@ def gains_sections(evaluation: Evaluation | None) -> tuple[Section, ...]:
         )
         rows.append(cells)
     of_all, of_first = percent(rare.share), percent(rare.n_found / n_rare, 0)
+    order = f"Of the first {count(n_rare)} rows in that order {of_first} are"
+    if n_rare == 1:
+        order = f"The first row in that order {'is' if rare.n_found >= 0.5 else 'is not'}"
     text = (
         f"{name} is rare: {count(n_rare)} of {count(n)} held-out rows, {of_all}. Never to name it "
         "costs few errors, and finds none of them. What counts is whether its rows come first "
         "where rows are put in the order of their probability.",
-        f"Of the first {count(n_rare)} rows in that order {of_first} are {name}; of rows taken by "
-        f"chance {of_all} would be. Where looking at a row costs something, go on as long as the "
-        "probability of the next one is worth it; the next section says whether to believe it.",
+        f"{order} {name}; of rows taken by chance {of_all} would be. Where looking at a row costs "
+        "something, go on as long as the probability of the next one is worth it; the next section "
+        "says whether to believe it.",
     )
     figure = Figure(
         svg(plot.gains, 3.6, curve),
         f"Share of all {name} among the rows that are looked at. Grey: by chance. Band: what the "
         "probabilities say themselves, in nine cases of ten.",
-        f"Gains: of the first {count(n_rare)} rows {of_first} are {name}.",
+        f"Gains: {order[0].lower()}{order[1:]} {name}.",
     )
     headings = ("looked at", "of all", "found", "expected", f"of all {name}", "right")
     caption = (

@@ -563,6 +563,15 @@ def test_a_rare_class_is_judged_by_whether_its_rows_come_first(is_first: bool) -
     assert f"{precision:.3f}, by chance 0.045, of shares, the best baseline in this, 0.045" in words
 
 
+@pytest.mark.parametrize("at", [0, 7])
+def test_the_only_row_of_a_class_is_spoken_of_as_one(at: int) -> None:
+    y, p = (np.arange(200) == at).astype(np.int64), np.linspace(0.6, 0.001, 200)
+    proba = np.column_stack([1.0 - p, p])
+    mine = ModelScore("mercer gp", False, HeldClasses(y, proba).scores(), 1.0, None)
+    words = verdict(Evaluation("a test", ("no", "yes"), y, proba, (mine,)))
+    assert f"The row where it is most likely {'is' if at == 0 else 'is not'} “yes”" in words
+
+
 @pytest.mark.parametrize("digits", [1, 2, 9])
 def test_average_precision_is_that_of_scikit_learn(digits: int) -> None:
     """Among rows of equal probabilities, too."""
