@@ -205,9 +205,10 @@ def _fit_stored(
         saved = replace(saved, evaluation=evaluation)
 
     def inspect() -> tuple[Inspection, ...]:
-        if plan is None:
+        if plan is None or sample is None:
             return ()
-        return (Inspection(plan.split.names, importance, _effects(plan, fitted, importance)),)
+        facts, effects = sample.facts(stored, fitted, saved), _effects(plan, fitted, importance)
+        return (Inspection(plan.split.names, importance, effects, facts),)
 
     say_fitted(fitted, session)
     write_files(fitted, saved, session, out=out, report=report, step=None, inspect=inspect)

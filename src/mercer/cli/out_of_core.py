@@ -36,6 +36,7 @@ from mercer.cli.tables import (
     Split,
     TrainingTable,
     few_words,
+    table_facts,
     unknown_words,
     untold_words,
 )
@@ -44,8 +45,16 @@ from mercer.data.arrow import PARQUET, is_arrow
 from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column
 from mercer.data.files import changed, check_path, first_bytes, printable
 from mercer.data.formats import Dates
-from mercer.data.frame import INDEX_COLUMNS, Column, Frame, index_column, index_words, null_words
-from mercer.data.opening import open_rows
+from mercer.data.frame import (
+    INDEX_COLUMNS,
+    Column,
+    Frame,
+    TableFacts,
+    index_column,
+    index_words,
+    null_words,
+)
+from mercer.data.opening import open_rows, read_rows
 from mercer.data.row_names import RowNames
 from mercer.data.row_writer import RowWriter
 from mercer.data.source import NPY, REMEDY, RowSource, regroup
@@ -477,23 +486,20 @@ _MOST_SCORED = 20_000  # of rows that stay in their files; as many others teach 
 class StoredSample:
     """Some of the rows, in memory: those that are held out to score on, and others."""
 
-    held_out: NDArray[np.float64]  # (m, d + 1), inputs and target
-    learned: NDArray[np.float64]  # (k, d + 1), some that the model learns from
+    at: Rows  # ascending positions (n,)
+    rows: NDArray[np.float64]  # (n, d + 1), inputs and target
+    is_held_out: NDArray[np.bool_]  # (n,); the model learns from the others
     names: RowNames  # of those that are held out
     how: str
 
     def plan(self, stored: StoredTraining, fitted: Fitted, saved: TableModel) -> Plan:
         """Return the plan that scores what was fitted beside baselines, which learn from these."""
         rows, encoder, task = stored.rows, saved.encoder, TASKS[stored.entry.task]
-        classes = tuple(fitted.estimator.classes_.tolist()) if task.is_stratified else ()
-
-        def known(block: NDArray[np.float64]) -> tuple[Rows, NDArray[Any]]:
-            values, labels = block[:, -1], rows.labels.get(rows.names[-1])
-            return task.known(np.array(labels)[values.astype(int)] if labels else values, classes)
-
-        (learned, y), (held, y_test) = known(self.learned), known(self.held_out)
-        X, X_test = self.learned[learned, :-1], self.held_out[held, :-1]
-        names = self.names.take(held)
+        classes = _classes(stored, fitted)
+        train, held_out = self.rows[~self.is_held_out], self.rows[self.is_held_out]
+        learned, y = _known(stored, train, classes)
+        held, y_test = _known(stored, held_out, classes)
+        X, X_test, names = train[learned, :-1], held_out[held, :-1], self.names.take(held)
         parts = encoder.feature_names, encoder.sources
         fold = Fold(X, y, X_test, y_test, np.arange(len(y)), None, None, *parts)
         notes = few_words(len(held), task)
@@ -507,6 +513,34 @@ class StoredSample:
         return Plan(
             stored.entry, table, split, stored.estimator, options.seed, n_jobs, None, frozenset()
         )
+
+    def facts(self, stored: StoredTraining, fitted: Fitted, saved: TableModel) -> TableFacts:
+        """Describe these rows, as they stand in the files."""
+        classes, encoder = _classes(stored, fitted), saved.encoder
+        known, y = _known(stored, self.rows, classes)
+        X, at = self.rows[known, :-1], self.at[known]
+        if stored.rows.encoding is None:
+            own = (Column(name, X[:, k], "number") for k, name in enumerate(encoder.input_names))
+            inputs = Frame.from_columns(list(own), stored.rows.name)
+        else:
+            inputs = read_rows(stored.options.data, stored.rows, at, encoder)
+        names = RowNames.of_source(stored.rows, at)
+        found = table_facts(inputs, encoder, X, y, classes, names)
+        return replace(found, n_all=stored.rows.n_rows)
+
+
+def _classes(stored: StoredTraining, fitted: Fitted) -> tuple[Any, ...]:
+    is_classes = TASKS[stored.entry.task].is_stratified
+    return tuple(fitted.estimator.classes_.tolist()) if is_classes else ()
+
+
+def _known(
+    stored: StoredTraining, block: NDArray[np.float64], classes: tuple[Any, ...]
+) -> tuple[Rows, NDArray[Any]]:
+    """Which rows have a target that the model knows, and these as tasks encode them."""
+    values, labels = block[:, -1], stored.rows.labels.get(stored.rows.names[-1])
+    said = np.array(labels)[values.astype(int)] if labels else values
+    return TASKS[stored.entry.task].known(said, classes)
 
 
 def hold_out(stored: StoredTraining, test_size: float) -> tuple[StoredTraining, StoredSample]:
@@ -534,7 +568,7 @@ def hold_out(stored: StoredTraining, test_size: float) -> tuple[StoredTraining, 
     if len(order) < n:
         words.append(f"baselines learn from {len(learned)} of the others")
     words += few_words(len(test), TASKS[stored.entry.task])
-    sample = StoredSample(taken[is_test], taken[~is_test], stored.named(test), how)
+    sample = StoredSample(order, taken, is_test, stored.named(test), how)
     return replace(stored, held_out=test, scoring=tuple(words)), sample
 
 

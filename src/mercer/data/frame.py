@@ -445,6 +445,7 @@ class TableFacts:
     pairs: tuple[tuple[str, str, float], ...]  # inputs that go together: rank correlations
     n_twins: int  # rows whose inputs another row has as well
     far: tuple[str, ...] = ()  # rows with a value far from all others: a sentence an input
+    n_all: int | None = None  # rows of the table, where some are described
 
     @property
     def leaks(self) -> tuple[InputFacts, ...]:

@@ -236,6 +236,29 @@ def _find_kind(path: Path) -> Literal["Parquet", "NumPy", "text"]:
     return "text"
 
 
+def read_rows(data: str, rows: RowSource, at: NDArray[np.int64], encoder: Encoder) -> Frame:
+    """Read some rows of files, ascending positions ``at`` in what was made of them, as a table."""
+    raw = open_rows(data, null_values=encoder.null_values)
+    paths = tuple(_files_of(Path(data)))
+    files = _Files(raw, paths, encoder.texts(), encoder.null_values)
+    file, number = rows.located(at)
+    wanted = np.cumsum([0, *(part.n_rows for part in raw.parts)])[file] + number - 1
+    found = []
+    for piece in files.pieces():
+        _, first, last, position = piece
+        if np.diff(np.searchsorted(wanted, (position, position + last - first)))[0] == 0:
+            continue
+        for position, frame in files.read(piece, encoder.input_names):
+            low, high = np.searchsorted(wanted, (position, position + frame.n_rows))
+            found.append(frame.take(wanted[low:high] - position))
+    columns = (
+        Column(name, np.concatenate([frame.column(name).values for frame in found]),
+               found[0].column(name).kind)
+        for name in encoder.input_names
+    )  # fmt: skip
+    return Frame.from_columns(list(columns), rows.name)
+
+
 # A table with text, dates or gaps as numbers. Its encoding is learned in one pass; a second one
 # writes the encoded rows into the cache, so that all later ones read numbers. Both take the table
 # piece by piece, here or on workers, and put together in pairs what the pieces say.

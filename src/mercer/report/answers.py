@@ -407,6 +407,8 @@ def data_words(facts: TableFacts) -> tuple[str, ...]:
     """Say what target and inputs are, and what of them deserves a second look."""
     missing = [each for each in facts.inputs if each.n_missing]
     text = [facts.target]
+    if facts.n_all is not None and facts.n_all > facts.n_rows:
+        text.insert(0, f"Of {count(facts.n_all)} rows {count(facts.n_rows)} are described here.")
     if missing:
         worst = max(missing, key=lambda each: each.n_missing)
         has, most = ("has", "") if len(missing) == 1 else ("have", " most")

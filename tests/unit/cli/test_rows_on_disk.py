@@ -106,6 +106,8 @@ def test_rows_held_out_are_scored_and_named(run, texts: Path, tmp_path: Path) ->
     kept = set(zip(names["file"].tolist(), names["row"].tolist(), strict=True))
     assert len(kept) == N - N // 10
     listed = {(str(texts / f"{name}.csv"), int(row)) for name, row in HELD_OUT.findall(page)}
+    assert "What the data are" in page
+    assert "are described here" not in page  # all are
     assert len(listed - kept) > 30
     assert len(listed & kept) > 10
 
@@ -163,8 +165,10 @@ def test_a_class_of_one_row_is_learned_and_no_row_to_score_on(
     short = [f"--set={name}=4" for name in ("n_frequencies", "n_draws", "n_warmup")]
     words = ["--target", "y", "--engine", "disk", *short, "--test-size"]
     for seed in range(2):
-        code, said, err = run("fit", table, *words, 0.9, "--seed", seed)
+        report = tmp_path / f"{seed}.html"
+        code, said, err = run("fit", table, *words, 0.9, "--seed", seed, "--report", report)
         assert code == 0, err
+        assert "Of 1 000 rows 6" in report.read_text().replace("\u202f", " ")
         assert "30 of 1000 rows held out (no more are with --engine)" in said
         assert "baselines learn from 3" in said
     few.write_text("\n".join(["x,y", *cells[:2], ""]))

@@ -386,6 +386,16 @@ def test_rows_that_lack_what_is_needed_are_left_out(
             np.vstack(list(rows.blocks(50))), np.vstack(list(kept.blocks(50)))
         )
         assert rows.digest() == kept.digest()
+    some = np.array([3, 60, rows.n_rows - 1])
+    read = opening.read_rows(str(tmp_path / "all"), rows, some, rows.encoding)
+    for name in read.names:
+        cells = frame[name].to_numpy()[np.flatnonzero(is_kept)[some]]
+        column = read.column(name)
+        assert (column.is_missing == pd.isna(cells)).all()
+        assert [str(cell) for cell in cells[~column.is_missing]] == [
+            str(bool(cell) if name == "flag" else cell)
+            for cell in column.values[~column.is_missing]
+        ]
     at = np.flatnonzero(is_kept)[-1]
     assert rows.place(rows.n_rows - 1) == f"{tmp_path / 'all' / '1'}.{kind}, row {at - 249}"
 
