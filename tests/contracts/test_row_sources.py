@@ -121,6 +121,9 @@ def test_rows_that_are_left_out(tmp_path: Path, kind: str, is_verified: bool) ->
         assert less.digest() == mercer.data.open(rest).digest()
     again = source.without_rows(np.arange(0, 1000, 2)).without_rows(np.arange(0, 500, 2))
     np.testing.assert_array_equal(whole(again), ROWS[3::4])
+    places = zip(again.located(np.arange(250)), source.located(np.arange(3, 1000, 4)), strict=True)
+    assert all(np.array_equal(found, expected) for found, expected in places)
+    assert len(source.gaps()) == 0
     for wrong in ([-1], [1000], [3, 2], [5, 5]):
         with pytest.raises(UsageError, match="ascending positions among the 1000 rows"):
             source.without_rows(np.array(wrong))

@@ -397,7 +397,13 @@ class RowSource(ABC):
         )
 
     def gaps(self) -> NDArray[np.int64]:
-        """Return the positions of the rows with a missing value, ascending: one pass."""
+        """Find the rows with a missing value, in one pass.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Their positions, ascending, such as `without_rows` takes.
+        """
         found = replace(self, checksums=(), has_gaps=True).each(_gaps, ROWS_PER_TERM)
         return np.concatenate(found)
 
@@ -432,7 +438,13 @@ class RowSource(ABC):
     def located(
         self, rows: NDArray[np.integer[Any]]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Find rows in their files: which of `parts` each is in, and its number there from 1."""
+        """Find rows, at positions (n,), in their files.
+
+        Returns
+        -------
+        ndarray of shape (n,), ndarray of shape (n,)
+            Which of `parts` each is in, and its number there, the first 1; before any was left out.
+        """
         ends = np.cumsum([part.n_rows for part in self.parts])
         file = np.searchsorted(ends, rows, side="right")
         starts = np.concatenate([[0], ends])
