@@ -124,6 +124,9 @@ def test_rows_that_are_left_out(tmp_path: Path, kind: str, is_verified: bool) ->
     places = zip(again.located(np.arange(250)), source.located(np.arange(3, 1000, 4)), strict=True)
     assert all(np.array_equal(found, expected) for found, expected in places)
     assert len(source.gaps()) == 0
+    if kind != "rows left out":
+        at = np.array([0, 1, 500, 999])
+        np.testing.assert_array_equal(source.positions(*source.located(at)), at)
     for wrong in ([-1], [1000], [3, 2], [5, 5]):
         with pytest.raises(UsageError, match="ascending positions among the 1000 rows"):
             source.without_rows(np.array(wrong))

@@ -361,8 +361,7 @@ class StoredTraining:
         table = open_rows(self.options.data, null_values=words)
         paths = [Path(file) for file in names.files]
         texts = () if first_bytes(paths[0]).startswith(NPY) else paths
-        starts = np.cumsum([0, *(part.n_rows for part in table.parts)])
-        at, found, position = starts[names.file] + names.number - 1, [], 0
+        at, found, position = table.positions(names.file, names.number), [], 0
         for ids in _ids(table, texts, options.id_column, ROWS_PER_TERM, words):
             low, high = np.searchsorted(at, (position, position + len(ids)))
             found.append(ids[at[low:high] - position])

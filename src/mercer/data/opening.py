@@ -241,9 +241,7 @@ def read_rows(data: str, rows: RowSource, at: NDArray[np.int64], encoder: Encode
     raw = open_rows(data, null_values=encoder.null_values)
     paths = tuple(_files_of(Path(data)))
     files = _Files(raw, paths, encoder.texts(), encoder.null_values)
-    file, number = rows.located(at)
-    wanted = np.cumsum([0, *(part.n_rows for part in raw.parts)])[file] + number - 1
-    found = []
+    wanted, found = raw.positions(*rows.located(at)), []
     for piece in files.pieces():
         _, first, last, position = piece
         if np.diff(np.searchsorted(wanted, (position, position + last - first)))[0] == 0:

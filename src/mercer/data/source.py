@@ -445,10 +445,14 @@ class RowSource(ABC):
         ndarray of shape (n,), ndarray of shape (n,)
             Which of `parts` each is in, and its number there, the first 1; before any was left out.
         """
-        ends = np.cumsum([part.n_rows for part in self.parts])
-        file = np.searchsorted(ends, rows, side="right")
-        starts = np.concatenate([[0], ends])
+        starts = np.cumsum([0, *(part.n_rows for part in self.parts)])
+        file = np.searchsorted(starts[1:], rows, side="right")
         return file, rows - starts[file] + 1
+
+    def positions(self, file: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return positions (n,) of rows by what `located` says of them; none is left out here."""
+        starts = np.cumsum([0, *(part.n_rows for part in self.parts)])
+        return np.asarray(starts[file] + number - 1)
 
     @property
     def _check_rows(self) -> int:
