@@ -112,6 +112,7 @@ _MOST_STEPS, _STEPS_OF_NOISE = 15, 40  # for a start; to tell a sum from a facto
 # Searches that may begin in several ways begin at these multiples of the first scales: those from
 # high frequencies miss smooth functions of a few among many inputs, those from low ones waves.
 BEGINNINGS = (1.0, 0.5, 0.25)
+_CLEARLY = 0.05  # nats a target, by which others must end higher: small leads lose small inputs
 PENALTY = 0.05  # times |log c|^2: scales that the data say nothing of stay where they are
 
 
@@ -270,22 +271,23 @@ class SpectralSettings:
         """Search for the start on standardised rows X (n, d), y (n,): see `find_scales`.
 
         Where the noise has far errors, targets count as no farther than ``limit``. Of several
-        ``beginnings``, multiples of the first scales, the one that ends highest; none but the
-        first after ``deadline``.
+        ``beginnings``, multiples of the first scales, the one that ends highest, if by far; none
+        but the first after ``deadline``.
         """
-        n, d = X.shape
         y = np.clip(y, -limit, limit) if self.has_far_errors else y
-        first = self.first_scales(d)
-        model = self.model(n, d, math.prod(y.shape[1:]))
+        first = self.first_scales(X.shape[1])
+        model = self.model(len(X), X.shape[1], math.prod(y.shape[1:]))
         precision, found = self.start(first).linear_precision, list[Scales]()
         for factor in beginnings:
             if found and is_late(deadline):
                 break
             begun = replace(first, scales=factor * first.scales)
-            given = model, begun, precision, penalty, deadline, most_steps
-            found.append(find_scales(rng, X, y, *given))
+            given = precision, penalty, deadline, most_steps
+            found.append(find_scales(rng, X, y, model, begun, *given))
         is_cut = len(found) < len(beginnings) or any(each.is_cut for each in found)
-        return replace(max(found, key=lambda each: each.log_evidence), is_cut=is_cut)
+        least = found[0].log_evidence + _CLEARLY * y.size
+        ahead = [each for each in found if each.log_evidence > least] or found[:1]
+        return replace(max(ahead, key=lambda each: each.log_evidence), is_cut=is_cut)
 
     def left_out(self, y: Array, X: Array, deadline: float | None = None) -> LeftOut:
         """Say of standardised targets (n,) what others say, given X (n, d): `gains_of_noise`.
@@ -311,8 +313,8 @@ class SpectralSettings:
             rng, rows = stream(entropy, "scales"), (X[right], y[right])
             begun = BEGINNINGS if first is None else BEGINNINGS[1:]  # rows were looked at by one
             found = self.climb(rng, *rows, deadline=deadline, beginnings=begun)
-            if searched.log_evidence > found.log_evidence:  # NaN where it was not looked for
-                found = searched
+            if searched.log_evidence + _CLEARLY * len(rows[1]) > found.log_evidence:
+                found = searched  # not where it was not looked for: NaN
         return right, first, found
 
     def look_right(
@@ -742,8 +744,7 @@ def choose_standardizer(
     first = fit_standardizer(X, method, names)
     if method != "auto":
         return first, ()
-    T = y if numbers is None else numbers
-    one, said = with_scales_by_evidence(first, X, T, may_warp=False)
+    one, said = with_scales_by_evidence(first, X, y if numbers is None else numbers, may_warp=False)
     which = first.is_skewed(X) | first.is_clipped
     is_warped = which.any() and len(X) >= _FEWEST_ROWS
     if not is_warped and ONE_SCALE not in said:
@@ -768,8 +769,7 @@ def choose_standardizer(
         is_one = len(evidence) < 2 or evidence[""] < max(evidence.values())
         return (one, said) if is_one else (first, ())
     listed = ", ".join(repr(names[j]) for j in np.flatnonzero(which)[:5])
-    more = int(which.sum()) - 5
-    listed += f" and {more} more" if more > 0 else ""
+    listed += f" and {which.sum() - 5} more" if which.sum() > 5 else ""
     if len(evidence) < 2:  # there is nothing to compare
         why = "max_seconds left no time to choose a warp by evidence"
         return first, (f"skewed columns, standardised without one: {why}: {listed}",)

@@ -159,6 +159,25 @@ def test_the_best_of_several_beginnings_is_the_start() -> None:
     assert set(matter) == {0, 1}
 
 
+@pytest.mark.parametrize(("gain", "taken"), [(4.9, 0), (5.1, 2)])
+def test_another_beginning_must_end_higher_by_far(
+    gain: float, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By .05 nats a target: less does not tell which start is better for the chains."""
+    ends = iter([-90.0, -95.0, -90.0 + gain])
+
+    def found(
+        rng: object, X: object, y: object, model: object, begun: Scales, *_: object
+    ) -> Scales:
+        return replace(begun, log_evidence=next(ends), is_cut=False)
+
+    monkeypatch.setattr(settings, "find_scales", found)
+    y = np.random.default_rng(0).standard_normal(100)
+    begun = SETTINGS.first_scales(3).scales
+    best = SETTINGS.climb(np.random.default_rng(3), PLAIN[:100], y, beginnings=BEGINNINGS)
+    np.testing.assert_array_equal(best.scales, BEGINNINGS[taken] * begun)
+
+
 @pytest.mark.parametrize("noise", ["normal", "student_t"])
 def test_few_inputs_that_matter_are_found_whatever_the_noise(noise: str) -> None:
     """Chains that start from a straight line stay there."""
