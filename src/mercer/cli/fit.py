@@ -207,8 +207,8 @@ def _fit_stored(
     def inspect() -> tuple[Inspection, ...]:
         if plan is None or sample is None:
             return ()
-        facts, effects = sample.facts(stored, fitted, saved), _effects(plan, fitted, importance)
-        return (Inspection(plan.split.names, importance, effects, facts),)
+        effects = _effects(plan, fitted, importance)
+        return (Inspection(plan.split.names, importance, effects, sample.facts(stored, plan)),)
 
     say_fitted(fitted, session)
     write_files(fitted, saved, session, out=out, report=report, step=None, inspect=inspect)

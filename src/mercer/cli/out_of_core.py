@@ -54,10 +54,10 @@ from mercer.data.frame import (
     index_words,
     null_words,
 )
-from mercer.data.opening import open_rows, read_rows
+from mercer.data.opening import column_names, open_rows, read_rows
 from mercer.data.row_names import RowNames
 from mercer.data.row_writer import RowWriter
-from mercer.data.source import NPY, REMEDY, RowSource, regroup
+from mercer.data.source import NPY, REMEDY, RowSource, regroup, take_rows
 from mercer.data.tables import list_folder, read_texts
 from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task, spelling_notes
 from mercer.errors import DataError, UsageError
@@ -361,12 +361,9 @@ class StoredTraining:
         table = open_rows(self.options.data, null_values=words)
         paths = [Path(file) for file in names.files]
         texts = () if first_bytes(paths[0]).startswith(NPY) else paths
-        at, found, position = table.positions(names.file, names.number), [], 0
-        for ids in _ids(table, texts, options.id_column, ROWS_PER_TERM, words):
-            low, high = np.searchsorted(at, (position, position + len(ids)))
-            found.append(ids[at[low:high] - position])
-            position += len(ids)
-        return replace(names, id_column=options.id_column, ids=np.concatenate(found))
+        at = table.positions(names.file, names.number)
+        ids = take_rows(at, 0, _ids(table, texts, options.id_column, ROWS_PER_TERM, words))
+        return replace(names, id_column=options.id_column, ids=ids)
 
 
 def check_engine(
@@ -455,7 +452,7 @@ def _with_id(options: FitOptions) -> FitOptions:
     if not os.path.lexists(options.data):
         raise UsageError(f"--engine: {printable(options.data)} is no file or folder")
     table = options.table
-    names = open_rows(options.data, null_values=null_words(table.null_values)).names
+    names = column_names(options.data)
     index, dropped = index_column(names), Frame.of_header(names, options.data).named(table.drop)
     if table.id_column is not None or index in (None, table.target, *dropped):
         return options
@@ -494,7 +491,7 @@ class StoredSample:
     def plan(self, stored: StoredTraining, fitted: Fitted, saved: TableModel) -> Plan:
         """Return the plan that scores what was fitted beside baselines, which learn from these."""
         rows, encoder, task = stored.rows, saved.encoder, TASKS[stored.entry.task]
-        classes = _classes(stored, fitted)
+        classes = tuple(fitted.estimator.classes_.tolist()) if task.is_stratified else ()
         train, held_out = self.rows[~self.is_held_out], self.rows[self.is_held_out]
         learned, y = _known(stored, train, classes)
         held, y_test = _known(stored, held_out, classes)
@@ -513,9 +510,9 @@ class StoredSample:
             stored.entry, table, split, stored.estimator, options.seed, n_jobs, None, frozenset()
         )
 
-    def facts(self, stored: StoredTraining, fitted: Fitted, saved: TableModel) -> TableFacts:
+    def facts(self, stored: StoredTraining, plan: Plan) -> TableFacts:
         """Describe these rows, as they stand in the files."""
-        classes, encoder = _classes(stored, fitted), saved.encoder
+        classes, encoder = plan.table.classes, plan.table.encoder
         known, y = _known(stored, self.rows, classes)
         X, at = self.rows[known, :-1], self.at[known]
         if stored.rows.encoding is None:
@@ -526,11 +523,6 @@ class StoredSample:
         names = RowNames.of_source(stored.rows, at)
         found = table_facts(inputs, encoder, X, y, classes, names)
         return replace(found, n_all=stored.rows.n_rows)
-
-
-def _classes(stored: StoredTraining, fitted: Fitted) -> tuple[Any, ...]:
-    is_classes = TASKS[stored.entry.task].is_stratified
-    return tuple(fitted.estimator.classes_.tolist()) if is_classes else ()
 
 
 def _known(

@@ -32,7 +32,7 @@ from mercer.data.csv_cache import (
     write_header,
     write_sealed,
 )
-from mercer.data.csv_reader import ZIP
+from mercer.data.csv_reader import ZIP, read_blocks
 from mercer.data.encoding import (
     LEAVE_OUT,
     ColumnCode,
@@ -236,11 +236,18 @@ def _find_kind(path: Path) -> Literal["Parquet", "NumPy", "text"]:
     return "text"
 
 
+def column_names(data: str) -> tuple[str, ...]:
+    """Name the columns of a table, of which no more than the beginning is read."""
+    path, *_ = _files_of(Path(data))
+    if _find_kind(path) == "text":
+        return tuple(next(read_blocks(path, is_bounded=False)).names)
+    return open_rows(data).names
+
+
 def read_rows(data: str, rows: RowSource, at: NDArray[np.int64], encoder: Encoder) -> Frame:
     """Read some rows of files, ascending positions ``at`` in what was made of them, as a table."""
     raw = open_rows(data, null_values=encoder.null_values)
-    paths = tuple(_files_of(Path(data)))
-    files = _Files(raw, paths, encoder.texts(), encoder.null_values)
+    files = _Files(raw, tuple(_files_of(Path(data))), encoder.texts(), encoder.null_values)
     wanted, found = raw.positions(*rows.located(at)), []
     for piece in files.pieces():
         _, first, last, position = piece
@@ -704,9 +711,9 @@ def _refuse_gap(frame: Frame, name: str, remedy: str) -> None:
 def _kept_rows(
     frame: Frame, names: Sequence[str], targets: Sequence[str], missing: Missing
 ) -> NDArray[np.int64]:
-    """Find the rows that have a target and, where others are dropped, no gap."""
+    """Find the rows that have a target and, where others are dropped, no gap; else all."""
     is_kept = np.ones(frame.n_rows, dtype=bool)
-    for name in (*targets, *(names if missing == "drop" else ())):
+    for name in {"error": (), "drop": (*targets, *names)}.get(missing, targets):
         is_kept &= ~frame.column(name).is_missing
     return np.flatnonzero(is_kept)
 

@@ -693,8 +693,7 @@ def make_candidates(
             else:
                 covariance = fit_covariance(kernel, lengthscale, X, constant)
             space = KernelSpace(covariance, X, 0.0)
-            own = ((k, space.with_nugget(k)) for k in nuggets)
-            candidates += [Candidate(name, lengthscale, k, each) for k, each in own]
+            candidates += [Candidate(name, lengthscale, k, space.with_nugget(k)) for k in nuggets]
     return tuple(candidates), ()
 
 
@@ -758,7 +757,9 @@ def _lengthscales(
     )
     if not has_lengthscale:
         return [None]
-    if arguments.lengthscale not in (MEDIAN, LEARN):
-        return [float(arguments.lengthscale)]
-    median, is_learned = median_distance(X), arguments.lengthscale == LEARN
-    return [factor * median for factor in (_LENGTHSCALES if is_learned else (1.0,))]
+    if arguments.lengthscale == MEDIAN:
+        return [median_distance(X)]
+    if arguments.lengthscale == LEARN:
+        median = median_distance(X)
+        return [factor * median for factor in _LENGTHSCALES]
+    return [float(arguments.lengthscale)]
