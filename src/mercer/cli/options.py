@@ -9,6 +9,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from mercer.errors import UsageError
+
 
 @dataclass(frozen=True)
 class TableOptions:
@@ -26,6 +28,10 @@ class TableOptions:
     null_values: str | None = None
     categories: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.time is not None and self.group is not None:
+            raise UsageError("--time and --group exclude each other")
+
     @property
     def as_text(self) -> tuple[str, ...]:
         """Columns that are names and not numbers, whatever they look like."""
@@ -36,9 +42,7 @@ class TableOptions:
     @property
     def of_whole_tables(self) -> dict[str, Any]:
         """The options that need the table in memory, as they are typed; None: not given."""
-        return {
-            "--group": self.group, "--time": self.time, "--encoding": self.encoding,
-        }  # fmt: skip
+        return {"--encoding": self.encoding}
 
 
 # What a shell offers for a word that is being typed; anything that fails offers nothing.

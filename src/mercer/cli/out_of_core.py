@@ -32,23 +32,27 @@ from mercer.cli.fitting import (
 )
 from mercer.cli.prediction import Predictor, encoder_of, find_id, find_predictors, ignored_words
 from mercer.cli.tables import (
+    TARGET_IS_NAMED,
     UNSCORED,
     Split,
     TrainingTable,
     few_words,
+    groups_of,
+    refuse_new_classes,
     table_facts,
     unknown_words,
     untold_words,
 )
 from mercer.cli.terminal import Session
 from mercer.data.arrow import PARQUET, is_arrow
-from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column
-from mercer.data.files import changed, check_path, first_bytes, printable
+from mercer.data.encoding import ColumnCode, Encoder, Missing, as_levels, no_column, times_of
+from mercer.data.files import changed, check_path, first_bytes, printable, quoted
 from mercer.data.formats import Dates
 from mercer.data.frame import (
     INDEX_COLUMNS,
     Column,
     Frame,
+    Origin,
     TableFacts,
     index_column,
     index_words,
@@ -63,6 +67,7 @@ from mercer.data.target import LARGEST, MAX_CLASSES, Task, choose_task, spelling
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
 from mercer.estimation.model_file import TableModel
+from mercer.estimation.splits import holdout, latest
 from mercer.estimation.table_encoder import TableEncoder
 from mercer.estimation.tasks import TASKS
 from mercer.models import ModelEntry, SavedModel
@@ -354,16 +359,45 @@ class StoredTraining:
 
     def named(self, rows: Rows) -> RowNames:
         """Name some rows, at ascending positions."""
-        names, options = RowNames.of_source(self.rows, rows), self.options.table
-        if options.id_column is None:
+        names, id_column = RowNames.of_source(self.rows, rows), self.options.table.id_column
+        if id_column is None:
             return names
-        words = null_words(options.null_values)
+        table, cells = self._cells(id_column, names)
+        at = table.positions(names.file, names.number)
+        return replace(names, id_column=id_column, ids=take_rows(at, 0, cells))
+
+    def levels(self, column: str, *, as_text: bool) -> tuple[Frame, Rows]:
+        """Read a column of the files: its levels, each where it stands first, and that of each row.
+
+        The levels are a table of one column; numbers are such, unless all are to be text.
+        """
+        names = RowNames.of_source(self.rows, np.arange(self.rows.n_rows))
+        table, cells = self._cells(column, names)
+        number: dict[Any, int] = {}
+        found = [
+            np.array([number.setdefault(cell, len(number)) for cell in block], np.int64)
+            for block in cells
+        ]
+        of_rows = np.concatenate(found)[table.positions(names.file, names.number)]
+        used, first, which = np.unique(of_rows, return_index=True, return_inverse=True)
+        own = Column(column, np.array([*number], dtype=object)[used], "text")
+        if not as_text and column not in table.refusals:
+            own = Column(column, own.values.astype(np.float64), "number")
+        origin = Origin(
+            names.files,
+            names.file[first].astype(np.int32),
+            names.number[first],
+            np.zeros_like(first),
+        )
+        return Frame((own,), self.rows.name, origin), which
+
+    def _cells(self, column: str, names: RowNames) -> tuple[RowSource, Iterator[NDArray[Any]]]:
+        """Open the files as they stand, and read a column, as text and block by block."""
+        words = null_words(self.options.table.null_values)
         table = open_rows(self.options.data, null_values=words)
         paths = [Path(file) for file in names.files]
         texts = () if first_bytes(paths[0]).startswith(NPY) else paths
-        at = table.positions(names.file, names.number)
-        ids = take_rows(at, 0, _ids(table, texts, options.id_column, ROWS_PER_TERM, words))
-        return replace(names, id_column=options.id_column, ids=ids)
+        return table, _ids(table, texts, column, ROWS_PER_TERM, words)
 
 
 def check_engine(
@@ -410,7 +444,7 @@ def open_training(
             n_workers=n_workers,
             target=table.target,
             encode=encode,
-            drop=(*table.drop, *filter(None, [table.id_column])),
+            drop=(*table.drop, *_names_of_rows(options)),
             null_values=None if table.null_values is None else null_words(table.null_values),
             task="regression" if table.task == "regression" else "auto",
         )
@@ -459,6 +493,18 @@ def _with_id(options: FitOptions) -> FitOptions:
     return replace(options, table=replace(table, id_column=index))
 
 
+def _names_of_rows(options: FitOptions) -> list[str]:
+    """Name the columns that are names of rows or of groups, and no input.
+
+    A `DataError` where one of these, or that of the time, is not there.
+    """
+    table, header = options.table, Frame.of_header(column_names(options.data), options.data)
+    names, levels = filter(None, [table.id_column, table.group]), header.named(table.categories)
+    if table.time is not None:
+        header.column(table.time)
+    return [header.column(name).name for name in names if name not in levels]
+
+
 def _model_of_stored(options: FitOptions) -> str:
     """Name the model that learns; refuse what it, or rows that stay in their files, cannot do."""
     model, table = options.model, options.table
@@ -470,8 +516,13 @@ def _model_of_stored(options: FitOptions) -> str:
         raise UsageError("--engine: sphere alone audits rows that stay in their files")
     if table.missing == "posterior":
         raise UsageError("--missing posterior: not with --engine; use impute, indicator or drop")
-    if table.target == table.id_column:
-        raise UsageError("the target cannot be --id")
+    if table.target in (table.id_column, table.group, table.time):
+        raise UsageError(TARGET_IS_NAMED)
+    is_split = options.scoring is not None and options.scoring.test_size is not None
+    if (table.time or table.group) and not is_split:
+        raise UsageError(
+            "--engine: --time and --group say which rows --test-size holds out; add it"
+        )
     return model
 
 
@@ -487,6 +538,7 @@ class StoredSample:
     is_held_out: NDArray[np.bool_]  # (n,); the model learns from the others
     names: RowNames  # of those that are held out
     how: str
+    groups: Rows | None  # of those, where rows come in groups
 
     def plan(self, stored: StoredTraining, fitted: Fitted, saved: TableModel) -> Plan:
         """Return the plan that scores what was fitted beside baselines, which learn from these."""
@@ -497,7 +549,8 @@ class StoredSample:
         held, y_test = _known(stored, held_out, classes)
         X, X_test, names = train[learned, :-1], held_out[held, :-1], self.names.take(held)
         parts = encoder.feature_names, encoder.sources
-        fold = Fold(X, y, X_test, y_test, np.arange(len(y)), None, None, *parts)
+        groups = None if self.groups is None else self.groups[held]
+        fold = Fold(X, y, X_test, y_test, np.arange(len(y)), groups, None, *parts)
         notes = few_words(len(held), task)
         split = Split((fold,), self.how, notes, fold.train, names)
         inputs = Frame.of_header(encoder.input_names, rows.name)
@@ -535,32 +588,72 @@ def _known(
 
 
 def hold_out(stored: StoredTraining, test_size: float) -> tuple[StoredTraining, StoredSample]:
-    """Hold a share of the rows out, at most `_MOST_SCORED`, and read them.
+    """Hold a share of the rows out, at most about `_MOST_SCORED`, and read these.
 
-    The first row of each class is not held out, and teaches baselines.
+    A row of each class is not held out, and teaches baselines. The latest rows are held out with
+    all of the same time, and groups as a whole: of more than `_MOST_SCORED` as many are read.
     """
-    rows, n = stored.rows, stored.rows.n_rows
+    rows, n, table = stored.rows, stored.rows.n_rows, stored.options.table
     n_test = min(max(1, round(test_size * n)), _MOST_SCORED)
     n_learned = min(n - n_test, _MOST_SCORED)
-    chosen = stream(stored.options.seed, "folds").choice(n, n_test + n_learned, replace=False)
-    first: dict[float, int] = {}
-    if TASKS[stored.entry.task].is_stratified:
-        for found in rows.select(rows.names[-1:]).each(_first_rows, ROWS_PER_TERM):
-            first = found | first
-    test = np.setdiff1d(chosen[:n_test], [*first.values()])
-    learned = np.setdiff1d([*chosen[n_test:], *first.values()], test).astype(np.int64)
+    rng, which, groups = stream(stored.options.seed, "folds"), "rows", None
+    if table.time is None and table.group is None:
+        chosen = rng.choice(n, n_test + n_learned, replace=False)
+        first: dict[float, int] = {}
+        if TASKS[stored.entry.task].is_stratified:
+            for found in rows.select(rows.names[-1:]).each(_first_rows, ROWS_PER_TERM):
+                first = found | first
+        of_classes = np.array([*first.values()], dtype=np.int64)
+        held_out, others = np.setdiff1d(chosen[:n_test], of_classes), chosen[n_test:]
+    else:
+        share = min(test_size, _MOST_SCORED / n)
+        others, held_out, of_classes, groups = _split_by_column(stored, share, rng)
+        others = rng.choice(others, min(len(others), n_learned), replace=False)
+        which = f"rows, the latest by {quoted(table.time)}," if groups is None else "rows in groups"
+    is_cut = len(held_out) > _MOST_SCORED
+    test = np.sort(rng.choice(held_out, _MOST_SCORED, replace=False)) if is_cut else held_out
+    learned = np.setdiff1d(np.concatenate([others, of_classes]), test)
     if len(test) == 0 or len(learned) < 2:
         raise DataError(f"{printable(rows.name)}: {n} rows are too few to hold some of them out")
     order = np.union1d(test, learned)
     taken, is_test = rows.take(order), np.isin(order, test)
     most = " (no more are with --engine)" if n_test == _MOST_SCORED else ""
-    how = f"{len(test)} of {n} rows held out{most}"
+    how = f"{len(held_out)} of {n} {which} held out{most}"
+    how += f", {len(test)} of them scored" if is_cut else ""
     words = [f"{how}; the saved model does not learn from them"]
-    if len(order) < n:
+    if len(learned) < n - len(held_out):
         words.append(f"baselines learn from {len(learned)} of the others")
     words += few_words(len(test), TASKS[stored.entry.task])
-    sample = StoredSample(order, taken, is_test, stored.named(test), how)
-    return replace(stored, held_out=test, scoring=tuple(words)), sample
+    own = None if groups is None else groups[test]
+    sample = StoredSample(order, taken, is_test, stored.named(test), how, own)
+    return replace(stored, held_out=held_out, scoring=tuple(words)), sample
+
+
+def _split_by_column(
+    stored: StoredTraining, share: float, rng: np.random.Generator
+) -> tuple[Rows, Rows, Rows, Rows | None]:
+    """Hold the latest rows out, or whole groups, as of a table in memory.
+
+    Returns the positions of the other rows, of these, and of the first of the others of each class,
+    and the group of each row; None where it is the latest.
+    """
+    rows, table, task = stored.rows, stored.options.table, TASKS[stored.entry.task]
+    target, groups = rows.names[-1], None
+    values, y = np.unique(
+        rows.select([target]).take(np.arange(rows.n_rows))[:, 0], return_inverse=True
+    )
+    if table.time is not None:
+        frame, level = stored.levels(table.time, as_text=False)
+        times = times_of(frame, table.time, cast(Dates, table.dates))
+        train, test = latest(times[level], share)
+        labels = rows.labels.get(target, values.tolist()) if task.is_stratified else ()
+        refuse_new_classes(labels, y, [(train, test)], rows.name, table.time)
+    else:
+        frame, level = stored.levels(str(table.group), as_text=True)
+        groups = groups_of(frame, str(table.group))[level]
+        train, test = holdout(y, share, rng, groups, is_classification=task.is_stratified)
+    first = np.unique(y[train], return_index=True)[1] if task.is_stratified else train[:0]
+    return train, test, train[first], groups
 
 
 def _first_rows(position: int, blocks: Iterator[NDArray[np.float64]]) -> dict[float, int]:

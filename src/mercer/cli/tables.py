@@ -50,7 +50,7 @@ from mercer.data.target import Task as AnyTask
 from mercer.data.target import read_target, spelling_notes
 from mercer.errors import DataError, UsageError
 from mercer.estimation.cross_validate import Fold
-from mercer.estimation.splits import folds, forward_folds, holdout, latest, number_groups
+from mercer.estimation.splits import folds, forward_folds, holdout, latest
 from mercer.estimation.tasks import TASKS, Task
 from mercer.kernels.columns import distinct_rows
 from mercer.posterior.evaluation import FEW_ROWS, digits
@@ -150,11 +150,13 @@ def read_training(
     if id_column is None and (index := index_column(frame.names)) not in (None, *named):
         id_column, id_notes = index, _refuse_equal_names(frame, str(index))
         named.append(str(index))
-    missing, dates = cast("Missing", options.missing), cast("Dates", options.dates)
+    time, dates = options.time, cast("Dates", options.dates)
     categories = frame.named(options.categories)
     inputs, empty_notes = without_empty(frame.without(named), categories)
     encoder = replace(
-        fit_encoder(inputs, missing=missing, dates=dates, categories=categories),
+        fit_encoder(
+            inputs, missing=cast("Missing", options.missing), dates=dates, categories=categories
+        ),
         target=target.written,
         null_values=null_words(words),
     )
@@ -170,7 +172,7 @@ def read_training(
     classes, y = task.encode(labels)
     if len(classes) == len(labels) >= _TEXTS:
         target_notes += (f"target {quoted(options.target)} differs in every row, as names do",)
-    groups = None if options.group is None else _groups(frame.take(encoded.rows), options.group)
+    groups = None if options.group is None else groups_of(frame.take(encoded.rows), options.group)
     order = tuple(level for level in frame.column(targets[0]).order if level in classes)
     several = f"targets {', '.join(map(quoted, targets))}: numbers, several of them, so regression"
     return TrainingTable(
@@ -206,8 +208,8 @@ def read_training(
         order=order,
         targets=targets if is_several else (),
         written=tuple(each.written for each in found),
-        times=_times(frame.take(encoded.rows), options),
-        time=options.time,
+        times=None if time is None else times_of(frame.take(encoded.rows), time, dates),
+        time=time,
     )
 
 
@@ -277,14 +279,17 @@ def _order_notes(target: str, order: tuple[str, ...]) -> tuple[str, ...]:
     return (f"target {quoted(target)}: an ordered category, {words}; {how}",) if order else ()
 
 
+TARGET_IS_NAMED = "the target cannot be --id, --group or --time"
+
+
 def _special_columns(frame: Frame, targets: Sequence[str], options: TableOptions) -> list[str]:
     """Name the columns that are not inputs: targets, names of rows, groups, dropped ones."""
     dropped = frame.named(options.drop)
     for name in targets:
         if name in dropped:
             raise UsageError(f"--drop {quoted(name)} is the target")
-        if name in (options.id_column, options.group):
-            raise UsageError("the target cannot be --id or --group")
+        if name in (options.id_column, options.group, options.time):
+            raise UsageError(TARGET_IS_NAMED)
     levels = frame.named(options.categories)
     for taken in {*targets, *dropped, options.id_column}.intersection(levels):
         words = "it is the target, --id or in --drop"
@@ -377,20 +382,13 @@ def _refuse_equal_names(frame: Frame, name: str) -> tuple[str, ...]:
     return (index_words(name),)
 
 
-def _times(frame: Frame, options: TableOptions) -> NDArray[np.float64] | None:
-    if options.time is None:
-        return None
-    if options.group is not None:
-        raise UsageError("--time and --group exclude each other")
-    return times_of(frame, options.time, cast("Dates", options.dates))
-
-
-def _groups(frame: Frame, name: str) -> Rows | None:
+def groups_of(frame: Frame, name: str) -> Rows:
+    """Number the groups of rows by a column (n,); a `DataError` where a cell is missing."""
     column = frame.column(name)
     if column.is_missing.any():
         row = int(np.argmax(column.is_missing))
         raise DataError(f"{frame.place(row, name)}: the group is missing; fill it in")
-    return number_groups(as_levels(column).astype(str))
+    return np.unique(as_levels(column).astype(str), return_inverse=True)[1]
 
 
 # Rows to score on: those whose target is known, in the form that a task scores.
@@ -542,7 +540,7 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
     size = TEST_SIZE if options.test_size is None else options.test_size
     if table.times is not None:
         train, test = latest(table.times, size)
-        _refuse_new_classes(table, ((train, test),))
+        refuse_new_classes(table.classes, table.y, [(train, test)], table.source, table.time)
         rows = f"rows, the latest by {quoted(table.time)},"
     else:
         rows = "rows"
@@ -574,7 +572,7 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
     """Split into folds."""
     if table.times is not None:
         found = forward_folds(table.times, n_folds)
-        _refuse_new_classes(table, found.pairs)
+        refuse_new_classes(table.classes, table.y, found.pairs, table.source, table.time)
         how = f"{len(found.pairs)} folds by {quoted(table.time)}, each predicted by rows before it"
     else:
         found = folds(
@@ -591,17 +589,19 @@ def cross_validation(table: TrainingTable, n_folds: int, seed: int) -> Split:
     return Split(tuple(table.fold(*pair) for pair in found.pairs), how, notes, None, names)
 
 
-def _refuse_new_classes(table: TrainingTable, pairs: Iterable[tuple[Rows, Rows]]) -> None:
-    """Refuse a split in time with too few classes before it, or a new one after it."""
-    for train, test in pairs if table.classes else ():
-        before, after = ({table.classes[k] for k in table.y[rows]} for rows in (train, test))
+def refuse_new_classes(
+    classes: Sequence[Any], y: Rows, pairs: Iterable[tuple[Rows, Rows]], source: str, time: Any
+) -> None:
+    """Refuse splits by a column ``time`` with too few classes before them, or a new one after."""
+    for train, test in pairs if classes else ():
+        before, after = ({classes[k] for k in np.unique(y[rows])} for rows in (train, test))
         if len(before) > 1 and after <= before:
             continue
         new = sorted(map(str, after - before))
         what = f"class {quoted(new[0])} is not" if new else f"only class {quoted(*before)} is"
         raise DataError(
-            f"{printable(table.source)}: {what} among the {len(train)} earliest rows by "
-            f"{quoted(table.time)}, which later ones are predicted by; use a small "
+            f"{printable(source)}: {what} among the {len(train)} earliest rows by "
+            f"{quoted(time)}, which later ones are predicted by; use a small "
             "--test-size, or leave --time out"
         )
 

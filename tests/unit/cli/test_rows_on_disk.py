@@ -289,7 +289,7 @@ def test_bank_learns_without_workers(run, numbers: Path, tmp_path: Path) -> None
         (["--cv", 3], "--cv: not with --engine, which leaves the rows in their files; use --test"),
         (["--test", "t.csv"], "in their files; `mercer predict` scores other files"),
         (["--categories", "a"], "'a' has 5200 levels, and a category 2000 at most"),
-        (["--time", "a"], "--time: not with --engine"),
+        (["--time", "a"], "--time and --group say which rows --test-size holds out"),
         (["--set", "noise_rate=learn per class", "--model", "gp"], "needs all rows in memory"),
     ],
 )
@@ -329,3 +329,77 @@ def test_an_audit_refuses_what_it_cannot(
     code, _, err = run("audit", numbers, "--target", "y", "--engine", "disk", *SET, *words)
     assert code == 2
     assert refusal in err
+
+
+def by_columns(folder: Path, n: int = 400) -> Path:
+    """Two CSV files with days and patients; of every 37th row neither these nor the target."""
+    X, y = inputs()
+    folder.mkdir()
+    for name, rows in (("a", range(n // 2)), ("b", range(n // 2, n))):
+        lines = ["day,patient,a,b,y"]
+        for k in rows:
+            day, label = f"{7 * k % 28 + 1}.{k % 5 + 1}.2024", ["no", "yes"][y[k]]
+            own = ("", "", "") if k % 37 == 0 else (day, f"0{k * k % 41}", label)
+            lines.append(f"{own[0]},{own[1]},{X[k, 0]},{X[k, 1]},{own[2]}")
+        (folder / f"{name}.csv").write_text("\n".join([*lines, ""]))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--time", "day", "--drop", "patient"], ["--group", "patient", "--drop", "day"]],
+    ids=["time", "group"],
+)
+def test_the_same_rows_are_held_out_by_a_column_as_in_memory(
+    run, tmp_path: Path, words: list[str]
+) -> None:
+    table, report, found = by_columns(tmp_path / "rows"), tmp_path / "m.html", []
+    for engine in (["--no-refit"], ["--engine", "disk"]):
+        given = ["fit", table, "--target", "y", "--model", "sphere", "--missing", "impute", *SET]
+        out = tmp_path / f"{engine[-1]}.mercer"
+        code, said, err = run(
+            *given, *words, "--test-size", 0.2, *engine, "--out", out, "--report", report
+        )
+        assert code == 0, err
+        saved = mercer.load(out)
+        found.append((saved.row_names_.columns(), saved.feature_names_in_.tolist()))
+    (memory, columns), (disk, own) = found
+    assert columns == own
+    for name in ("file", "row"):
+        np.testing.assert_array_equal(memory[name], disk[name])
+    is_time = words[0] == "--time"
+    which = "rows, the latest by 'day', held out" if is_time else "rows in groups held out"
+    assert f"scoring   {389 - len(disk['row'])} of 389 {which}" in said
+    assert ("worth about" in report.read_text()) == (not is_time)
+
+
+def test_more_rows_than_are_scored_are_held_out_by_groups(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group is not cut; and what cannot be split by is said before a model learns."""
+    monkeypatch.setattr("mercer.cli.out_of_core._MOST_SCORED", 30)
+    table, out = tmp_path / "rows.csv", tmp_path / "m.mercer"
+    cells = [f"{k % 17},{k // 300},{'ab'[k % 2]},{'' if k == 7 else k},{k % 2}" for k in range(900)]
+    table.write_text("\n".join(["x,g,y,t,s", *cells, ""]))
+    words = fit(table, "--drop", "t,s", "--out", out)
+    code, said, err = run(*words, "--group", "g", "--test-size", 0.5)
+    assert code == 0, err
+    assert "300 of 900 rows in groups held out (no more are with --engine), 30 of them" in said
+    assert len(mercer.load(out).row_names_) == 600
+    wrong = [
+        (["--group", "g"], 2, "--time and --group say which rows --test-size holds out; add it"),
+        (["--time", "x", "--group", "g", "--test-size", 0.5], 2, "exclude each other"),
+        (["--group", "y", "--test-size", 0.5], 2, "the target cannot be --id, --group or"),
+        (["--group", "h", "--test-size", 0.5], 3, "there is no column 'h'"),
+        (["--time", "h", "--test-size", 0.5], 3, "there is no column 'h'"),
+        (["--time", "y", "--test-size", 0.5], 2, "the target cannot be --id, --group or"),
+        (["--time", "s", "--test-size", 0.5], 3, "class 'b' is not among the 450 earliest rows by"),
+        (
+            ["--time", "t", "--test-size", 0.5],
+            3,
+            "row 8, column 't': the time of the row is missing",
+        ),
+    ]
+    for more, status, message in wrong:
+        code, _, err = run(*words, *more)
+        assert (code, message in err) == (status, True), err
