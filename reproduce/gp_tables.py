@@ -232,7 +232,7 @@ GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-theta-peers": ("gp-theta-peers-v1", _theta),
     "gp-map": ("gp-map-v1", _map),
     "gp-kernels": ("gp-kernels-v2", _kernels),
-    "gp-categories": ("gp-categories-v1", _categories),
+    "gp-categories": ("gp-categories-v2", _categories),
     "gp-folds": ("gp-folds-v2", _folds),
     "gp-trends": ("gp-trends-v1", _trends),
     "gp-calibration": ("gp-calibration-v2", _calibration),

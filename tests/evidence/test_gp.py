@@ -126,7 +126,7 @@ def test_chosen_kernels_are_as_good_as_their_record_says(table: str) -> None:
 
 @pytest.mark.slow
 def test_categories() -> None:
-    from reproduce.scenarios.gp_categories_v1 import METHODS, rows_of, summary
+    from reproduce.scenarios.gp_categories_v2 import METHODS, rows_of, summary
 
     metrics = summary(rows_of(("curves",), (0, 1), 40, 30))
     (row,) = metrics["rows"]
