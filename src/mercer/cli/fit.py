@@ -28,6 +28,7 @@ from mercer.cli.fitting import (
 from mercer.cli.options import TableOptions
 from mercer.cli.out_of_core import (
     StoredTraining,
+    beside_file,
     check_engine,
     fit_stored,
     hold_out,
@@ -95,7 +96,7 @@ def run(
         {"--out": out, "--report": report}, {"DATA": data, "--test": test}, checkpoint=checkpoint
     )
     session = Session(is_json)
-    of_all_rows = {**table.of_whole_tables, "--test": test, "--cv": cv}
+    of_all_rows = {**table.of_whole_tables, "--cv": cv}
     check_engine(engine, scheduler, workers, of_all_rows)
     options = FitOptions(
         data=data,
@@ -191,13 +192,18 @@ def _fit_stored(
 ) -> None:
     """Fit rows that stay in their files, and score on some of them where that is asked for."""
     sample = plan = importance = None
-    if (scoring := stored.options.scoring) is not None and scoring.test_size is not None:
+    scoring = stored.options.scoring
+    if scoring is not None and scoring.test is not None:
+        stored, sample = beside_file(stored, scoring.test)
+    elif scoring is not None and scoring.test_size is not None:
         stored, sample = hold_out(stored, scoring.test_size)
     fitted, saved = fit_stored(stored, session)
     if is_strict:
         refuse_unconverged(fitted)
     if sample is not None:
         plan = sample.plan(stored, fitted, saved)
+        for note in plan.split.notes if scoring is not None and scoring.test is not None else ():
+            session.note("scoring", note)
         look = None if report is None else _look_of(plan, fitted)
         (scored,) = _score(plan, session, fitted, look)
         evaluation, _, importance = scored

@@ -40,6 +40,7 @@ from mercer.cli.tables import (
     groups_of,
     refuse_new_classes,
     table_facts,
+    test_file,
     unknown_words,
     untold_words,
 )
@@ -408,8 +409,7 @@ def check_engine(
         raise UsageError("--scheduler and --workers are of --engine dask")
     given = [name for name, value in unused.items() if value is not None]
     if engine is not None and given:
-        scores = {"--test": "`mercer predict` scores other files", "--cv": "use --test-size"}
-        words = "; ".join(["", *(scores[name] for name in given if name in scores)])
+        words = "; use --test-size" if "--cv" in given else ""
         raise UsageError(
             f"{', '.join(given)}: not with --engine, which leaves the rows in their files{words}"
         )
@@ -541,23 +541,28 @@ class StoredSample:
     groups: Rows | None  # of those, where rows come in groups
 
     def plan(self, stored: StoredTraining, fitted: Fitted, saved: TableModel) -> Plan:
-        """Return the plan that scores what was fitted beside baselines, which learn from these."""
+        """Return the plan that scores what was fitted beside baselines, which learn from these.
+
+        On the rows that are held out, or those of the file that was named.
+        """
         rows, encoder, task = stored.rows, saved.encoder, TASKS[stored.entry.task]
         classes = tuple(fitted.estimator.classes_.tolist()) if task.is_stratified else ()
         train, held_out = self.rows[~self.is_held_out], self.rows[self.is_held_out]
         learned, y = _known(stored, train, classes)
         held, y_test = _known(stored, held_out, classes)
         X, X_test, names = train[learned, :-1], held_out[held, :-1], self.names.take(held)
-        parts = encoder.feature_names, encoder.sources
-        groups = None if self.groups is None else self.groups[held]
-        fold = Fold(X, y, X_test, y_test, np.arange(len(y)), groups, None, *parts)
-        notes = few_words(len(held), task)
-        split = Split((fold,), self.how, notes, fold.train, names)
         inputs = Frame.of_header(encoder.input_names, rows.name)
         table = TrainingTable(
             rows.name, inputs, encoder, X, classes, y, y, None, names, task, stored.reason, ()
         )
         options = stored.options
+        if options.scoring is not None and options.scoring.test is not None:
+            split = test_file(table, rows.names[-1], options.scoring.test, None)
+        else:
+            parts = encoder.feature_names, encoder.sources
+            groups = None if self.groups is None else self.groups[held]
+            fold = Fold(X, y, X_test, y_test, np.arange(len(y)), groups, None, *parts)
+            split = Split((fold,), self.how, few_words(len(held), task), fold.train, names)
         n_jobs = options.jobs or cpu_count()
         return Plan(
             stored.entry, table, split, stored.estimator, options.seed, n_jobs, None, frozenset()
@@ -587,6 +592,25 @@ def _known(
     return TASKS[stored.entry.task].known(said, classes)
 
 
+def beside_file(stored: StoredTraining, test: str) -> tuple[StoredTraining, StoredSample]:
+    """Score on the rows of a file, and read `_MOST_SCORED` rows at most, which teach baselines.
+
+    A `DataError` where the file lacks a column.
+    """
+    rows, n = stored.rows, stored.rows.n_rows
+    *inputs, target = rows.names
+    header = Frame.of_header(column_names(test), test)
+    for name in (target, *(inputs if rows.encoding is None else rows.encoding.input_names)):
+        header.column(name)
+    chosen = stream(stored.options.seed, "folds").choice(n, min(n, _MOST_SCORED), replace=False)
+    at = np.union1d(chosen, _first_of_classes(stored))
+    none = np.zeros(0, dtype=np.int64)
+    names = RowNames.of_source(rows, none)
+    sample = StoredSample(at, rows.take(at), np.zeros(len(at), np.bool_), names, "", None)
+    words = (f"the rows of {printable(test)}", f"baselines learn from {len(at)} of {n} rows")
+    return replace(stored, scoring=words), sample
+
+
 def hold_out(stored: StoredTraining, test_size: float) -> tuple[StoredTraining, StoredSample]:
     """Hold a share of the rows out, at most about `_MOST_SCORED`, and read these.
 
@@ -599,11 +623,7 @@ def hold_out(stored: StoredTraining, test_size: float) -> tuple[StoredTraining, 
     rng, which, groups = stream(stored.options.seed, "folds"), "rows", None
     if table.time is None and table.group is None:
         chosen = rng.choice(n, n_test + n_learned, replace=False)
-        first: dict[float, int] = {}
-        if TASKS[stored.entry.task].is_stratified:
-            for found in rows.select(rows.names[-1:]).each(_first_rows, ROWS_PER_TERM):
-                first = found | first
-        of_classes = np.array([*first.values()], dtype=np.int64)
+        of_classes = _first_of_classes(stored)
         held_out, others = np.setdiff1d(chosen[:n_test], of_classes), chosen[n_test:]
     else:
         share = min(test_size, _MOST_SCORED / n)
@@ -654,6 +674,15 @@ def _split_by_column(
         train, test = holdout(y, share, rng, groups, is_classification=task.is_stratified)
     first = np.unique(y[train], return_index=True)[1] if task.is_stratified else train[:0]
     return train, test, train[first], groups
+
+
+def _first_of_classes(stored: StoredTraining) -> Rows:
+    """Return the position of the first row of each class; none of numbers."""
+    first: dict[float, int] = {}
+    if TASKS[stored.entry.task].is_stratified:
+        for found in stored.rows.select(stored.rows.names[-1:]).each(_first_rows, ROWS_PER_TERM):
+            first = found | first
+    return np.array([*first.values()], dtype=np.int64)
 
 
 def _first_rows(position: int, blocks: Iterator[NDArray[np.float64]]) -> dict[float, int]:

@@ -279,9 +279,6 @@ def _order_notes(target: str, order: tuple[str, ...]) -> tuple[str, ...]:
     return (f"target {quoted(target)}: an ordered category, {words}; {how}",) if order else ()
 
 
-TARGET_IS_NAMED = "the target cannot be --id, --group or --time"
-
-
 def _special_columns(frame: Frame, targets: Sequence[str], options: TableOptions) -> list[str]:
     """Name the columns that are not inputs: targets, names of rows, groups, dropped ones."""
     dropped = frame.named(options.drop)
@@ -299,6 +296,7 @@ def _special_columns(frame: Frame, targets: Sequence[str], options: TableOptions
 
 
 _NAME_OF_ROWS = re.compile(r"(?:^|[^a-z])(id|ids|nr|no|num|number|index|idx|key|uuid|guid)$")
+TARGET_IS_NAMED = "the target cannot be --id, --group or --time"
 _TEXTS = 20  # so many texts that all differ are no levels, whatever the column is called
 
 
@@ -531,7 +529,7 @@ def split_rows(table: TrainingTable, target: str, options: ScoringOptions, seed:
     if options.test is not None:
         if table.times is not None:
             raise UsageError("--time and --test exclude each other")
-        return _test_file(table, target, options.test, options.encoding)
+        return test_file(table, target, options.test, options.encoding)
     if options.cv is not None or (options.test_size is None and n < SMALL):
         if not options.is_refitted:
             raise UsageError("--no-refit needs --test-size here: folds leave no model to keep")
@@ -606,7 +604,8 @@ def refuse_new_classes(
         )
 
 
-def _test_file(table: TrainingTable, target: str, test: str, encoding: str | None) -> Split:
+def test_file(table: TrainingTable, target: str, test: str, encoding: str | None) -> Split:
+    """Read the rows of a file, to score on."""
     several = {name: table.output(k).encoder for k, name in enumerate(table.targets)}
     encoders = several or {target: table.encoder}
     written = [text for name, own in encoders.items() for text in own.texts(name, table.classes)]

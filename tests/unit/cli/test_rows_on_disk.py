@@ -287,7 +287,6 @@ def test_bank_learns_without_workers(run, numbers: Path, tmp_path: Path) -> None
         (["--target", "b"], "model sphere is not for regression"),
         (["--test-size", 1.5], "--test-size must be between 0 and 1"),
         (["--cv", 3], "--cv: not with --engine, which leaves the rows in their files; use --test"),
-        (["--test", "t.csv"], "in their files; `mercer predict` scores other files"),
         (["--categories", "a"], "'a' has 5200 levels, and a category 2000 at most"),
         (["--time", "a"], "--time and --group say which rows --test-size holds out"),
         (["--set", "noise_rate=learn per class", "--model", "gp"], "needs all rows in memory"),
@@ -403,3 +402,36 @@ def test_more_rows_than_are_scored_are_held_out_by_groups(
     for more, status, message in wrong:
         code, _, err = run(*words, *more)
         assert (code, message in err) == (status, True), err
+
+
+@pytest.mark.parametrize("is_text", [False, True])
+def test_rows_of_another_file_are_scored(run, tmp_path: Path, is_text: bool) -> None:
+    """The model is that of all rows, and its scores are what its predictions have there."""
+    X, y = inputs()
+    paths = [tmp_path / "rows.csv", tmp_path / "test.csv"]
+    for path, rows in zip(paths, (range(400), range(400, 700)), strict=True):
+        label = [f"c{y[k]}" if is_text else y[k] for k in range(700)]
+        cells = [f"{X[k, 0]},{'' if k == 470 else label[k]},{X[k, 1]}" for k in rows]
+        path.write_text("\n".join(["a,y,b", *cells, ""]))
+    table, test = paths
+    out, report, whole = tmp_path / "m.mercer", tmp_path / "m.html", tmp_path / "whole.mercer"
+    assert run(*fit(table, "--out", whole))[0] == 0
+    code, said, err = run(*fit(table, "--test", test, "--out", out, "--report", report))
+    assert code == 0, err
+    assert f"scoring   the rows of {test}" in said
+    assert "baselines learn from 400 of 400 rows" in said
+    assert "What the data are" in report.read_text()
+    assert "1 of 300 rows have no target and are not scored" in err
+    new = np.delete(np.arange(400, 700), 70)
+    p = mercer.load(out).predict_proba(X[new])
+    np.testing.assert_array_equal(p, mercer.load(whole).predict_proba(X[new]))
+    score = -np.log(p[np.arange(299), y[new]]).mean()
+    found = re.search(r"mercer sphere +[.\d]+ +([.\d]+) ", said)
+    assert float(found[1]) == pytest.approx(score, rel=2e-3), said
+    code, _, err = run(*fit(table, "--test", tmp_path / "none.csv"))
+    assert (code, "none.csv" in err, "there is no such file" in err) == (6, True, True)
+    for name, message in (("y", "there is no column 'y'"), ("b", "there is no column 'b'")):
+        lacks = tmp_path / "lacks.csv"
+        lacks.write_text("a,b\n1,2\n" if name == "y" else "a,y\n1,1\n")
+        code, _, err = run(*fit(table, "--test", lacks))
+        assert (code, message in err) == (3, True), err
