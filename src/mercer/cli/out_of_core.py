@@ -409,7 +409,8 @@ def check_engine(
         raise UsageError("--scheduler and --workers are of --engine dask")
     given = [name for name, value in unused.items() if value is not None]
     if engine is not None and given:
-        words = "; use --test-size" if "--cv" in given else ""
+        instead = {"--cv": "use --test-size", "--encoding": "save them as UTF-8, as iconv does"}
+        words = "; ".join(["", *(instead[name] for name in given if name in instead)])
         raise UsageError(
             f"{', '.join(given)}: not with --engine, which leaves the rows in their files{words}"
         )

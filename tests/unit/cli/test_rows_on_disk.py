@@ -287,6 +287,7 @@ def test_bank_learns_without_workers(run, numbers: Path, tmp_path: Path) -> None
         (["--target", "b"], "model sphere is not for regression"),
         (["--test-size", 1.5], "--test-size must be between 0 and 1"),
         (["--cv", 3], "--cv: not with --engine, which leaves the rows in their files; use --test"),
+        (["--encoding", "latin-1"], "in their files; save them as UTF-8, as iconv does"),
         (["--categories", "a"], "'a' has 5200 levels, and a category 2000 at most"),
         (["--time", "a"], "--time and --group say which rows --test-size holds out"),
         (["--set", "noise_rate=learn per class", "--model", "gp"], "needs all rows in memory"),
