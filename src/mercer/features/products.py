@@ -54,27 +54,35 @@ _ROUND = 6755399441055744.0
 def cosines_and_sines(phase, scale, out):
     """Write scale cos and scale sin of phase[j, i] to out[2 j, i] and out[2 j + 1, i].
 
-    Right to 2e-16 (times ``scale``) for phases up to `SAFE_PHASE`; no branches, so that the
-    compiler works on as many phases at a time as a register holds.
+    Right to 2e-16 (times ``scale``) for phases up to `SAFE_PHASE`.
     """
-    n_frequencies, n_rows = phase.shape
+    for j in range(phase.shape[0]):
+        fill_row(phase[j], scale, out[2 * j], out[2 * j + 1])
+
+
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
+def fill_row(phase, scale, cosine, sine):
+    """Do so for one frequency.
+
+    No branches, and a function of its own: whether rows overlap is then looked at row by row, so
+    that the compiler works on as many phases at a time as a register holds. Over all rows those of
+    cosines and of sines do, and it would take one at a time.
+    """
     twice = 2.0 * scale
-    for j in range(n_frequencies):
-        row, cosine, sine = phase[j], out[2 * j], out[2 * j + 1]
-        for i in range(n_rows):
-            x = row[i]
-            k = (x * _QUARTERS_PER_RADIAN + _ROUND) - _ROUND
-            r = ((x - k * _QUARTER_1) - k * _QUARTER_2) - k * _QUARTER_3
-            z = r * r
-            s = r + r * z * (_S1 + z * (_S2 + z * (_S3 + z * (_S4 + z * (_S5 + z * _S6)))))
-            c = 1.0 - 0.5 * z
-            c += z * z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * (_C5 + z * _C6)))))
-            quarter = np.int64(np.int32(k))
-            is_odd = (quarter & 1) != 0
-            cosine_sign = scale - twice * np.float64(((quarter + 1) >> 1) & 1)
-            sine_sign = scale - twice * np.float64((quarter >> 1) & 1)
-            cosine[i] = (s if is_odd else c) * cosine_sign
-            sine[i] = (c if is_odd else s) * sine_sign
+    for i in range(len(phase)):
+        x = phase[i]
+        k = (x * _QUARTERS_PER_RADIAN + _ROUND) - _ROUND
+        r = ((x - k * _QUARTER_1) - k * _QUARTER_2) - k * _QUARTER_3
+        z = r * r
+        s = r + r * z * (_S1 + z * (_S2 + z * (_S3 + z * (_S4 + z * (_S5 + z * _S6)))))
+        c = 1.0 - 0.5 * z
+        c += z * z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * (_C5 + z * _C6)))))
+        quarter = np.int64(np.int32(k))
+        is_odd = (quarter & 1) != 0
+        cosine_sign = scale - twice * np.float64(((quarter + 1) >> 1) & 1)
+        sine_sign = scale - twice * np.float64((quarter >> 1) & 1)
+        cosine[i] = (s if is_odd else c) * cosine_sign
+        sine[i] = (c if is_odd else s) * sine_sign
 
 
 @compiled(nogil=True)
