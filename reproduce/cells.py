@@ -20,7 +20,16 @@ from joblib import Parallel, delayed
 from sklearn.base import is_classifier
 from threadpoolctl import threadpool_limits
 
-__all__ = ["PER_CENT", "SECONDS", "VARIABLE", "held_out", "means", "measured", "measured_tables"]
+__all__ = [
+    "PER_CENT",
+    "SECONDS",
+    "VARIABLE",
+    "held_out",
+    "less",
+    "means",
+    "measured",
+    "measured_tables",
+]
 
 VARIABLE = "MERCER_BENCH_CACHE"
 #: CPU seconds after which scenarios that can stop begin nothing more.
@@ -123,6 +132,17 @@ def held_out(model: Any, X: Any, y: Any) -> tuple[Any, float]:
     parts = [slice(begin, begin + 500) for begin in range(0, len(X), 500)]
     logs = np.concatenate([model.predictive(X[part]).log_density(y[part]) for part in parts])
     return -logs, float(np.mean((model.predict(X) - y) ** 2) / np.var(y))
+
+
+def less(splits: Iterable[dict[str, Any]], name: str, other: str) -> tuple[float, float]:
+    """Mean difference of two contenders' scores, and its standard error over splits.
+
+    ``scores`` of each split hold those of its rows by contender. Errors over rows would leave out
+    which rows were learned from.
+    """
+    gaps = [np.mean(np.subtract(each["scores"][name], each["scores"][other])) for each in splits]
+    error = np.std(gaps, ddof=1) / np.sqrt(len(gaps))
+    return round(float(np.mean(gaps)), 4), round(float(error), 4)
 
 
 def means(

@@ -59,7 +59,7 @@ def _map(metrics: Metrics) -> list[str]:
 
 def _kernels(metrics: Metrics) -> list[str]:
     singles = list(metrics["mean_gap"])
-    header = ["data", "auto", *singles, "auto less the best", "auto, CPU s", "chosen"]
+    header = ["data", "auto", *singles, "auto less the best", "auto, CPU s"]
 
     def gap(row: Metrics) -> str:
         best = min(singles, key=lambda kernel: row["log_score"][kernel])
@@ -73,7 +73,6 @@ def _kernels(metrics: Metrics) -> list[str]:
                 *(f"{row['log_score'][kernel]:.3f}" for kernel in ("auto", *singles)),
                 gap(row),
                 f"{row['seconds']['auto']:.1f}",
-                "; ".join(dict.fromkeys(row["chosen"])),
             ]
             for row in metrics["rows"]
         ],
@@ -231,7 +230,7 @@ def _fits(metrics: Metrics) -> list[str]:
 GP_TABLES: dict[str, tuple[str, Callable[[Metrics], list[str]]]] = {
     "gp-theta-peers": ("gp-theta-peers-v1", _theta),
     "gp-map": ("gp-map-v1", _map),
-    "gp-kernels": ("gp-kernels-v2", _kernels),
+    "gp-kernels": ("gp-kernels-v3", _kernels),
     "gp-categories": ("gp-categories-v2", _categories),
     "gp-folds": ("gp-folds-v2", _folds),
     "gp-trends": ("gp-trends-v1", _trends),

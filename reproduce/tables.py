@@ -91,7 +91,7 @@ def _peers(metrics: dict[str, Any]) -> list[str]:
 def _stack(metrics: dict[str, Any]) -> list[str]:
     """Of each table the stack beside its best member, boosting and equal weights."""
     header = ["data", "rows judged", "stack", "best member", "less it", "less boosting"]
-    header += ["less equal weights", "weights, both splits", "CPU s"]
+    header += ["less equal weights", "mean weights", "CPU s"]
 
     def less(row: dict[str, Any], name: str) -> str:
         if name not in row["gap"]:
@@ -99,8 +99,8 @@ def _stack(metrics: dict[str, Any]) -> list[str]:
         return f"{row['gap'][name]:+.3f} ± {row['gap_error'][name]:.3f}"
 
     def weights(row: dict[str, Any]) -> str:
-        each = (", ".join(f"{name} {w:.2f}" for name, w in one.items()) for one in row["weights"])
-        return "; ".join(each)
+        order = sorted(row["weights"].items(), key=lambda each: -each[1])
+        return ", ".join(f"{name} {w:.2f}" for name, w in order)
 
     return table(
         header,
@@ -463,7 +463,7 @@ def _many_on_dask(metrics: dict[str, Any]) -> list[str]:
 
 
 _TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], list[str]]]] = {
-    "stack": ("stack-v1", _stack),
+    "stack": ("stack-v2", _stack),
     "gp-peers": ("gp-peers-v1", _peers),
     "gp-gradient": ("gp-gradient-v1", _gradient),
     "gp-ess": ("gp-ess-v1", _ess),

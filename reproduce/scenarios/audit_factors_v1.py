@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 from mercer import BaNKRegressor, GPRegressor
 from reproduce.cells import measured
 from reproduce.scenarios import audit_numbers_v1 as of_values
-from reproduce.scenarios.gp_kernels_v2 import table_of
+from reproduce.scenarios.gp_kernels_v3 import table_of
 
 SEED = 0
 NEEDS_DATA = True

@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer import BaNKRegressor, GPRegressor
 from reproduce.cells import measured
-from reproduce.scenarios.gp_kernels_v2 import NUMBERS, table_of
+from reproduce.scenarios.gp_kernels_v3 import NUMBERS, table_of
 
 SEED = 0
 NEEDS_DATA = True

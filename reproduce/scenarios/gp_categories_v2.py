@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from mercer import GPClassifier, GPRegressor, TableEncoder
 from mercer.estimation.inspection import losses_of
 from mercer.stacking.members import BoostingClassifier, BoostingRegressor
-from reproduce.cells import measured
+from reproduce.cells import less, measured
 
 SEED = 0
 NEEDS_DATA = True
@@ -142,12 +142,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, object]:
         error = {m: float(np.mean([row["errors"][m] for row in own])) for m in METHODS}
         if name not in CLASSES:
             error = {m: float(np.sqrt(value)) for m, value in error.items()}
-        gaps = {
-            m: np.array(
-                [np.mean(np.subtract(row["scores"][AUTO], row["scores"][m])) for row in own]
-            )
-            for m in METHODS[1:]
-        }
+        gaps = {m: less(own, AUTO, m) for m in METHODS[1:]}
         tables.append(
             {
                 "data": name,
@@ -155,11 +150,8 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, object]:
                 "n_inputs": own[0]["n_inputs"],
                 "log_score": {m: round(float(s.mean()), 4) for m, s in scores.items()},
                 "error": {m: round(value, 4) for m, value in error.items()},
-                "gap": {m: round(float(gap.mean()), 4) for m, gap in gaps.items()},
-                "gap_error": {
-                    m: round(float(gap.std(ddof=1) / np.sqrt(len(gap))), 4)
-                    for m, gap in gaps.items()
-                },
+                "gap": {m: gap for m, (gap, _) in gaps.items()},
+                "gap_error": {m: error for m, (_, error) in gaps.items()},
                 "seconds": {
                     m: round(float(np.mean([row["seconds"][m] for row in own])), 2) for m in METHODS
                 },

@@ -4,7 +4,7 @@
 chain of 250 draws would be, and importance sampling makes fewer effective draws for it. Here each
 is also fitted as the model is that is saved: held-out log scores (nats, lower is better) of both,
 their difference by row with its standard error over rows, and CPU seconds of the ten fits and
-predictions. The tables of ``gp-kernels-v2``, of at most 300 rows. One BLAS thread; loops are
+predictions. The tables of ``gp-kernels-v3``, of at most 300 rows. One BLAS thread; loops are
 compiled before the clock starts. Needs ``MERCER_DATA``.
 
 In the first version folds began with the draws of the fit to all rows. Draws of single kernels
@@ -27,7 +27,7 @@ from mercer import GPClassifier, GPRegressor
 from mercer.estimation.cross_validate import for_folds
 from mercer.estimation.inspection import losses_of
 from reproduce.cells import measured
-from reproduce.scenarios.gp_kernels_v2 import N_ROWS, NUMBERS, TABLES, table_of
+from reproduce.scenarios.gp_kernels_v3 import N_ROWS, NUMBERS, TABLES, table_of
 
 SEED = 0
 NEEDS_DATA = True

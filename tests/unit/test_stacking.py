@@ -770,7 +770,7 @@ def test_a_fit_whose_warning_is_an_error_knows_its_noise() -> None:
 
 @pytest.mark.slow
 def test_the_record_compares_rows_with_themselves() -> None:
-    from reproduce.scenarios.stack_v1 import rows_of, summary
+    from reproduce.scenarios.stack_v2 import rows_of, summary
     from reproduce.tables import _stack
 
     settings = {"models": "basis,boosting", **QUICK, "n_folds": 2}
