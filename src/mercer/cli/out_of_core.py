@@ -588,9 +588,13 @@ def _known(
     stored: StoredTraining, block: NDArray[np.float64], classes: tuple[Any, ...]
 ) -> tuple[Rows, NDArray[Any]]:
     """Which rows have a target that the model knows, and these as tasks encode them."""
-    values, labels = block[:, -1], stored.rows.labels.get(stored.rows.names[-1])
-    said = np.array(labels)[values.astype(int)] if labels else values
-    return TASKS[stored.entry.task].known(said, classes)
+    return TASKS[stored.entry.task].known(_said(stored.rows, block[:, -1]), classes)
+
+
+def _said(rows: RowSource, values: NDArray[np.float64]) -> NDArray[Any]:
+    """Return what targets are in the files, of numbers that may stand for labels."""
+    labels = rows.labels.get(rows.names[-1])
+    return np.array(labels)[values.astype(int)] if labels else values
 
 
 def beside_file(stored: StoredTraining, test: str) -> tuple[StoredTraining, StoredSample]:
@@ -667,7 +671,7 @@ def _split_by_column(
         frame, level = stored.levels(table.time, as_text=False)
         times = times_of(frame, table.time, cast(Dates, table.dates))
         train, test = latest(times[level], share)
-        labels = rows.labels.get(target, values.tolist()) if task.is_stratified else ()
+        labels = _said(rows, values).tolist() if task.is_stratified else ()
         refuse_new_classes(labels, y, [(train, test)], rows.name, table.time)
     else:
         frame, level = stored.levels(str(table.group), as_text=True)
