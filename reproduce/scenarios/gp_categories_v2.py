@@ -7,7 +7,7 @@ weekday, weather and working day as text; crabs, whose sex is the label and whos
 "auto, no categories" gets the same matrix as an array, so that it compares the kernels of numbers.
 ``inference="map"``, so that nothing but the kernel differs. Log scores in nats, lower is better,
 differences with the standard error over splits, which rows of one split do not tell: all are
-predicted from the same 150. Errors are root mean squares, or shares of wrong labels. Four CPU
+predicted from the same 150. Errors are root mean squares, or shares of wrong labels. Two CPU
 minutes; needs ``MERCER_DATA``.
 
 Target: on no table behind "auto, no categories" by more than a standard error.

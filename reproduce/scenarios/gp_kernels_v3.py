@@ -5,7 +5,7 @@ than 300, and up to 300 others to judge. ``inference="map"`` for all, so that no
 differs: two shells in 20 inputs (the label is the radius), simulated classes of 8 and 20
 inputs, breast cancer, Pima, iris, wine; for numbers diabetes, concrete, Boston, a function of
 five of ten inputs (Friedman 1), and airfoil, which was added after all settings were fixed. Log
-scores in nats, differences with the standard error over splits. Eight CPU minutes; needs
+scores in nats, differences with the standard error over splits. Three CPU minutes; needs
 ``MERCER_DATA``.
 
 Target: on no table worse than the best single kernel by more than a standard error; better than the

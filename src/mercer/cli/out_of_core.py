@@ -430,7 +430,8 @@ def open_training(
     learn from such rows, or the data are no files; a `DataError` where a column is not there, or is
     not numbers.
     """
-    options = _with_id(options)
+    header = _header_of(options)
+    options = _with_id(options, header)
     model, table = _model_of_stored(options), options.table
     encode: Any = TableEncoder(
         cast(Missing, table.missing), cast(Dates, table.dates), table.null_values, table.categories
@@ -445,7 +446,7 @@ def open_training(
             n_workers=n_workers,
             target=table.target,
             encode=encode,
-            drop=(*table.drop, *_names_of_rows(options)),
+            drop=(*table.drop, *_names_of_rows(options, header)),
             null_values=None if table.null_values is None else null_words(table.null_values),
             task="regression" if table.task == "regression" else "auto",
         )
@@ -477,8 +478,8 @@ def open_training(
     return StoredTraining(rows, entry, estimator, reason, options)
 
 
-def _with_id(options: FitOptions) -> FitOptions:
-    """Take a column without a name for the names of the rows, as long as none is given."""
+def _header_of(options: FitOptions) -> Frame:
+    """Read which columns there are: a table without rows."""
     if options.data == "-":
         raise UsageError(
             "--engine reads the rows again and again, and standard input can be read once; save "
@@ -486,20 +487,24 @@ def _with_id(options: FitOptions) -> FitOptions:
         )
     if not os.path.lexists(options.data):
         raise UsageError(f"--engine: {printable(options.data)} is no file or folder")
+    return Frame.of_header(column_names(options.data), options.data)
+
+
+def _with_id(options: FitOptions, header: Frame) -> FitOptions:
+    """Take a column without a name for the names of the rows, as long as none is given."""
     table = options.table
-    names = column_names(options.data)
-    index, dropped = index_column(names), Frame.of_header(names, options.data).named(table.drop)
+    index, dropped = index_column(header.names), header.named(table.drop)
     if table.id_column is not None or index in (None, table.target, *dropped):
         return options
     return replace(options, table=replace(table, id_column=index))
 
 
-def _names_of_rows(options: FitOptions) -> list[str]:
+def _names_of_rows(options: FitOptions, header: Frame) -> list[str]:
     """Name the columns that are names of rows or of groups, and no input.
 
     A `DataError` where one of these, or that of the time, is not there.
     """
-    table, header = options.table, Frame.of_header(column_names(options.data), options.data)
+    table = options.table
     names, levels = filter(None, [table.id_column, table.group]), header.named(table.categories)
     if table.time is not None:
         header.column(table.time)
@@ -663,15 +668,15 @@ def _split_by_column(
     and the group of each row; None where it is the latest.
     """
     rows, table, task = stored.rows, stored.options.table, TASKS[stored.entry.task]
-    target, groups = rows.names[-1], None
-    values, y = np.unique(
-        rows.select([target]).take(np.arange(rows.n_rows))[:, 0], return_inverse=True
-    )
+    labels, y, groups = [], np.zeros(rows.n_rows, np.int64), None
+    if task.is_stratified:
+        targets = rows.select(rows.names[-1:]).take(np.arange(rows.n_rows))[:, 0]
+        values, y = np.unique(targets, return_inverse=True)
+        labels = _said(rows, values).tolist()
     if table.time is not None:
         frame, level = stored.levels(table.time, as_text=False)
         times = times_of(frame, table.time, cast(Dates, table.dates))
         train, test = latest(times[level], share)
-        labels = _said(rows, values).tolist() if task.is_stratified else ()
         refuse_new_classes(labels, y, [(train, test)], rows.name, table.time)
     else:
         frame, level = stored.levels(str(table.group), as_text=True)
