@@ -142,17 +142,16 @@ def fit_spectral(
     if noise is not None:
         noise = noise.placed(stream(options.entropy, "scales", 5), found.scales, X)
         sampler = replace(sampler, first=first, noise=noise)
-    adaptation = None
-    if settings.proposals == "pcn" and options.n_warmup > 0:
-        adaptation = StepAdaptation(more_rows_after, settings.n_sweeps)
-    else:
-        tuning = replace(sampler.tuning, n_sweeps=settings.n_sweeps)
-        sampler = replace(sampler, tuning=tuning)
+    is_tuned = settings.proposals == "pcn" and options.n_warmup > 0
+    n_kept = int(noise.waits * options.n_warmup) if is_tuned and noise is not None else 0
+    adaptation = StepAdaptation(more_rows_after, settings.n_sweeps, n_kept) if is_tuned else None
+    n_sweeps = 1 if is_tuned else settings.n_sweeps
+    tuning = replace(sampler.tuning, n_sweeps=n_sweeps, is_noise_kept=n_kept > 0)
     monitored: tuple[str, ...] = _MONITORED
-    if sampler.noise is not None:
-        monitored = ("log_likelihood", *_MONITORED[1:], sampler.noise.name)
+    if noise is not None:
+        monitored = ("log_likelihood", *_MONITORED[1:], noise.name)
     sampled, diagnostics = sample_long_enough(
-        sampler,
+        replace(sampler, tuning=tuning),
         affordable(options, settings, rows.n_rows),
         adaptation=adaptation,
         labels=Labels({}, monitored),
@@ -160,8 +159,8 @@ def fit_spectral(
     notes = (CUT_START, *sampled.notes) if found.is_cut else sampled.notes
     draws = sampled.draws
     if "noise_coef" in draws.variables:
-        variables = {**draws.variables, "noise_range": noise_range(rows, draws)}
-        draws = replace(draws, variables=variables)
+        ends = {"noise_range": noise_range(rows, draws)}
+        draws = replace(draws, variables={**draws.variables, **ends})
     return FittedSpectral(found, draws, diagnostics, notes)
 
 

@@ -462,6 +462,7 @@ class ProposalTuning:
     level: int = 0  # of the sampler's ``few``, if it has them, or all
     global_share: float = 0.0  # of the frequencies that have a global proposal in a sweep
     n_sweeps: int = 1  # that make a step
+    is_noise_kept: bool = False  # whether the parameter of the noise is that of the start
     n_anew: int = 0  # frequencies that all that is known from them is forgotten with, at a time
 
 

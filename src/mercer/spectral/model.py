@@ -423,7 +423,7 @@ _RARE = 1e-12  # the least weight
 MOST_LOG, _ALONG, _MOST_ALONG = 20.0, (0.8, 1.6, 3.2), 32
 _N_BESIDE, _SIZES_BESIDE = 24, (0.3, 1.0, 2.0)
 _TURN, _N_LEAPS, _JITTER = 0.5 * math.pi, 3, 0.2  # of a trajectory
-_FARTHEST_CLIMB = 0.5  # of log variances, root mean square
+_N_CLIMBS, _FARTHEST_CLIMB = 8, 0.5  # steps of a climb, and most of log variances, root mean square
 
 Hear = Callable[[Array], Array]  # parameter -> what the rows say of it
 
@@ -434,7 +434,7 @@ class ScaleMixture(ABC):
     name: ClassVar[str]  # of what is monitored of the parameter
     first: Array  # parameter where chains start
     has_far_errors: ClassVar[bool] = True  # whether far targets mean little to the start
-    n_climbs: ClassVar[int] = 0  # of the parameter where chains start
+    waits: ClassVar[float] = 0.0  # share of warm-up in which the parameter is ``first``
     beside: Array | None = None  # (Q, d), frequencies whose features `hearer` is told of as well
 
     def placed(self, rng: np.random.Generator, scales: Array, X: Array) -> ScaleMixture:
@@ -444,10 +444,6 @@ class ScaleMixture(ABC):
     def known_by(self, frequencies: Array, coef: Array, parameter: Array) -> tuple[Array, Array]:
         """Frequencies and coefficients of what `weigher` is told of: the function."""
         return frequencies, coef
-
-    def climbed(self, said: Array, parameter: Array) -> Array:
-        """Parameter nearer to the most probable one."""
-        return parameter
 
     @abstractmethod
     def weigher(self, noise_variance: float, parameter: Array, rng: np.random.Generator) -> Weigh:
@@ -571,7 +567,7 @@ class HeteroscedasticNoise(ScaleMixture):
 
     name: ClassVar[str] = "noise_spread"
     has_far_errors: ClassVar[bool] = False
-    n_climbs: ClassVar[int] = 8
+    waits: ClassVar[float] = 0.8  # else noise explains what no frequency does yet
     spreads: ClassVar[Array] = np.asarray(2.0 ** (0.5 * np.arange(-10, 7)), np.float64)
     beside: Array = field(default_factory=lambda: np.empty((0, 0)))  # V (Q, d)
     centre: Array = field(default_factory=lambda: np.empty(0))  # (2 Q,)
@@ -623,7 +619,14 @@ class HeteroscedasticNoise(ScaleMixture):
         return float(said[np.argmin(np.abs(self.spreads - parameter[0]))])
 
     def draw(self, rng: np.random.Generator, said: Array, parameter: Array, hear: Hear) -> Array:
-        """Take a trajectory of gamma; then tau with gamma / tau as it is, then with gamma."""
+        """Take a trajectory of gamma; then tau with gamma / tau as it is, then with gamma.
+
+        The first one begins at the end of a climb.
+        """
+        if np.array_equal(parameter, self.first):
+            for _ in range(_N_CLIMBS):
+                parameter = self.climbed(said, parameter)
+                said = hear(parameter)
         tau, factor = parameter[0], self._factor(said, parameter)
         z = rng.standard_normal(len(factor))
         step = _TURN / _N_LEAPS * rng.uniform(1.0 - _JITTER, 1.0 + _JITTER)
@@ -653,10 +656,9 @@ class HeteroscedasticNoise(ScaleMixture):
 
     def recorded(self, parameter: Array) -> dict[str, Array]:
         """What `log_variances` needs, and tau."""
-        gamma = parameter[1:]
-        coef = np.append(gamma, -self.centre @ gamma)
-        spread = np.array(parameter[0])
-        return {self.name: spread, "noise_frequencies": self.beside, "noise_coef": coef}
+        coef = np.append(parameter[1:], -self.centre @ parameter[1:])
+        tau = np.array(parameter[0])
+        return {self.name: tau, "noise_frequencies": self.beside, "noise_coef": coef}
 
     def _factor(self, said: Array, parameter: Array) -> Array:
         """Lower factor of the mass: information of all rows and of the prior."""

@@ -227,10 +227,12 @@ class StepAdaptation(Adaptation):
     More rows are looked at after some warm-up sweeps: one number for each of ``few``. A step has
     one sweep in warm-up, ``n_sweeps`` after it. As many frequencies as leave one refusal are then
     proposed anew together, if they are half of all or more; if all, half the sweeps are enough.
+    The first ``n_kept`` sweeps leave the parameter of the noise.
     """
 
     more_rows_after: tuple[int, ...] = ()
     n_sweeps: int = 1
+    n_kept: int = 0
 
     def init(self, sampler: Any) -> LearnedStep:
         """Begin at the sampler's own step."""
@@ -243,7 +245,8 @@ class StepAdaptation(Adaptation):
         refused = 1.0 - info.global_acceptance
         learned = learned.after(info.acceptance_rate - TARGET_ACCEPTANCE, refused)
         level = sum(learned.n_seen >= end for end in self.more_rows_after)
-        return learned, self._tuned(sampler, learned.step, level)
+        is_kept = learned.n_seen < self.n_kept
+        return learned, self._tuned(sampler, learned.step, level, is_noise_kept=is_kept)
 
     def finish(self, learned: LearnedStep, sampler: Any) -> Any:
         """Keep the average of the search, and look at all rows."""
@@ -252,7 +255,7 @@ class StepAdaptation(Adaptation):
         n_sweeps = -(-self.n_sweeps // 2) if n_anew == m else self.n_sweeps
         return self._tuned(sampler, learned.average, level, n_sweeps=n_sweeps, n_anew=n_anew)
 
-    def _tuned(self, sampler: Any, step: float, level: int, **more: int) -> Any:
+    def _tuned(self, sampler: Any, step: float, level: int, **more: Any) -> Any:
         return self.with_tuning(sampler, ProposalTuning(step, level, global_share(step), **more))
 
 
@@ -583,21 +586,15 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         start = self.start
         W, Z = start.frequencies(rng, self.n_frequencies)
         mixture = self.mixture.init(rng, W, Z)
-        inputs = InputState()
-        if self.missing is not None:
-            inputs = self.missing.init(rng, self.rows_now)
+        inputs = InputState() if self.missing is None else self.missing.init(rng, self.rows_now)
         rows: AnyRows = self._rows_with(inputs)
         if self.noise is not None and self.first is not None:
             by, law = self.first, self.noise
             rows = self._weighed(rng, law, by.frequencies, by.coef, by.noise_std**2, law.first)
         new = self._complete(rng, W, rows.gram(W), start.ridge, start.linear_precision, mixture)
-        if self.noise is None:
-            return replace(new, inputs=inputs)
-        new = self._heard(rng, self.noise, new, self.noise.first)
-        for _ in range(self.noise.n_climbs):
-            parameter = self.noise.climbed(new.noise.said, new.noise.parameter)
-            new = self._heard(rng, self.noise, new, parameter)
-        return new
+        if self.noise is not None:
+            return self._heard(rng, self.noise, new, self.noise.first)
+        return replace(new, inputs=inputs)
 
     def step(
         self, rng: np.random.Generator, state: SpectralState
@@ -674,10 +671,12 @@ class SpectralSampler(Sampler[SpectralState, SpectralInfo]):
         self, rng: np.random.Generator, noise: ScaleMixture, state: SpectralState
     ) -> tuple[SpectralState, Array, WeighedRows]:
         """Step 0: the parameter, and how rows are weighed; of other rows they are heard first."""
+        parameter = state.noise.parameter
         if state.n_rows != self.rows_now.n_rows:
-            state = self._heard(rng, noise, state, state.noise.parameter)
-        hear = functools.partial(self._hear, rng, noise, state)
-        parameter = noise.draw(rng, state.noise.said, state.noise.parameter, hear)
+            state = self._heard(rng, noise, state, parameter)
+        if not self.tuning.is_noise_kept:
+            hear = functools.partial(self._hear, rng, noise, state)
+            parameter = noise.draw(rng, state.noise.said, parameter, hear)
         coef, variance = state.coef.mean + state.coef.deviations[0], state.coef.noise_variance
         rows = self._weighed(rng, noise, state.frequencies, coef, variance, parameter)
         return state, parameter, rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from mercer.posterior.container import read_container, write_container
 from mercer.spectral.estimator import BaNKRegressor
 from mercer.spectral.model import HeteroscedasticNoise, log_variances
 from mercer.spectral.prediction import FunctionDraws
+from mercer.spectral.sampler import ProposalTuning, StepAdaptation
 from support.mangled import set_array, taken
+from support.spectral_cases import make_spectral
 from support.spectral_fits import tiny
 from support.statistics import few_first
 
@@ -120,6 +123,42 @@ def test_what_is_recorded_is_what_rows_weigh() -> None:
 def _features(V: np.ndarray, row: np.ndarray) -> np.ndarray:
     phases = V @ row
     return np.stack([np.cos(phases), np.sin(phases)], axis=1).ravel() / np.sqrt(len(V))
+
+
+def test_most_of_warm_up_finds_the_function_before_the_noise_varies() -> None:
+    """Else noise explains what no frequency does yet, and the rows there count little from then on.
+
+    A parameter that waited climbs to where it is likely, and is drawn from there.
+    """
+    rows, y = X[:200], (Y[:200] - 100.0) / 20.0
+    sampler = make_spectral(rows, y, noise="heteroscedastic", n_frequencies=16)
+    law = HeteroscedasticNoise().placed(np.random.default_rng(0), np.ones(1), rows)
+    sampler = dataclasses.replace(
+        sampler, noise=law, tuning=ProposalTuning(0.5, is_noise_kept=True)
+    )
+    rng = np.random.default_rng(1)
+    state = sampler.init(rng)
+    for _ in range(3):
+        state, info = sampler.step(rng, state)
+        np.testing.assert_array_equal(state.noise.parameter, law.first)
+        assert (sampler.record(state)["noise_coef"] == 0.0).all()
+    before = state.noise.log_likelihood
+    assert info.log_density == before
+    adaptation = StepAdaptation(n_kept=2)
+    learned, waiting = adaptation.init(sampler), list[bool]()
+    for _ in range(3):
+        learned, sampler = adaptation.update(learned, sampler, None, info)
+        waiting.append(sampler.tuning.is_noise_kept)
+    assert waiting == [True, False, False]
+    state, _ = sampler.step(rng, state)
+    assert (state.noise.parameter[1:] != 0.0).all()
+    assert state.noise.log_likelihood > before + 10.0
+
+
+def test_a_chain_that_is_stopped_in_warm_up_has_even_noise() -> None:
+    short = fitted("heteroscedastic", n_warmup=2000, n_draws=1, max_seconds=0.5)
+    assert short.predict_noise_std(Z[:5]).std() == pytest.approx(0.0, abs=1e-9)
+    assert np.isfinite(short.predictive(Z[:5]).log_density(NEW[:5])).all()
 
 
 def test_the_gradient_is_that_of_the_likelihood() -> None:
