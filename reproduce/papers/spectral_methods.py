@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,13 @@ from mercer.baselines.base import RandomFeatureRegressor
 from mercer.baselines.random_features import MKLRegressor, RKSRegressor
 from reproduce.papers.spectral_folds import Fold
 
-__all__ = ["HOUR_A_SET", "METHODS", "PAPER_CHAIN", "Method", "Prediction"]
+__all__ = ["HOUR_A_SET", "METHODS", "NORMAL_NOISE", "PAPER_CHAIN", "Method", "Prediction"]
 
 Array = NDArray[np.float64]
 
 LEVEL = 0.9
+#: Column of BaNK with the paper's law of noise.
+NORMAL_NOISE = "BaNK, normal noise"
 #: Column of the chain as the paper has it, and its limit: seconds a fold, an hour for five.
 PAPER_CHAIN, HOUR_A_SET = "BaNK, the paper's chain", 720.0
 _SEED = 0
@@ -94,10 +97,10 @@ def _a_la_carte(fold: Fold, is_quick: bool, n_jobs: int | None) -> Prediction:
     return Prediction(model.fit(fold.X, fold.y).predict(fold.X_test))
 
 
-def _bank(fold: Fold, is_quick: bool, n_jobs: int | None) -> Prediction:
+def _bank(fold: Fold, is_quick: bool, n_jobs: int | None, noise: str = "auto") -> Prediction:
     from mercer.spectral.estimator import BaNKRegressor
 
-    model = BaNKRegressor(random_state=_SEED, n_jobs=n_jobs, progress=False)
+    model = BaNKRegressor(noise=noise, random_state=_SEED, n_jobs=n_jobs, progress=False)
     if len(fold.y) >= _MANY_ROWS:
         model.set_params(n_chains=1, n_draws=60)
     if is_quick:
@@ -174,6 +177,7 @@ METHODS = (
     Method("mkl", "MKL", _random_features(MKLRegressor)),
     Method("alac", "AlaC", _a_la_carte),
     Method("bank", "BaNK", _bank),
+    Method("bank-normal", NORMAL_NOISE, partial(_bank, noise="normal")),
     Method("bank-paper", PAPER_CHAIN, _paper_chain),
     Method("boosting", "gradient boosting", _boosting),
     Method("gp", "GP, ARD", _gaussian_process, _LARGEST_GP),

@@ -3,8 +3,8 @@
 The folds are the same for all methods, every method chooses its settings on the training rows, and
 the target is standardised by the training rows of each fold. As in the paper an asterisk marks the
 lowest mean, and bold type what a paired t-test at 5 % does not tell from it. Beside the paper's
-methods: BaNK by the paper's own chain, gradient boosting, a GP with a length scale for each input
-(up to 1500 training rows) and ridge regression on the inputs.
+methods: BaNK with the paper's law of noise, and by the paper's own chain, gradient boosting, a GP
+with a length scale for each input (up to 1500 training rows) and ridge regression on the inputs.
 
 A run with ``--out`` keeps each cell (a method on a fold) in a folder beside the page, and goes on
 from there; remove the folder to run all of them again.
@@ -23,7 +23,7 @@ from mercer.data.named import load_named
 from reproduce.papers.reproduction import Claim, Reproduction, Settings, mean_and_error
 from reproduce.papers.spectral_cells import Cell, run_cell, work
 from reproduce.papers.spectral_folds import SETS, TableSet, is_at_hand
-from reproduce.papers.spectral_methods import HOUR_A_SET, METHODS, PAPER_CHAIN
+from reproduce.papers.spectral_methods import HOUR_A_SET, METHODS, NORMAL_NOISE, PAPER_CHAIN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,7 +191,7 @@ def _errors_table(sets: Sequence[TableSet], rows: Mapping[str, Row]) -> str:
 
 def _coverage_table(sets: Sequence[TableSet], rows: Mapping[str, Row]) -> str:
     names = [method.name for method in METHODS]
-    with_intervals = [_BANK, PAPER_CHAIN, "GP, ARD"]
+    with_intervals = [_BANK, NORMAL_NOISE, PAPER_CHAIN, "GP, ARD"]
     heads = ["data set", *(f"coverage of 90 %: {name}" for name in with_intervals)]
     heads += [f"s a fold: {name}" for name in names]
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
@@ -216,7 +216,8 @@ def _notes(is_quick: bool) -> tuple[str, ...]:
         "learning rate and leaves by three-fold cross-validation. Each on 10,000 training rows at "
         "most, coefficients and trees from all. AlaC: two or four components of 24 or 96 "
         "frequencies, chosen on 1000 rows, by the likelihood of 4000. BaNK: defaults, but one "
-        "chain of 60 draws from 5000 training rows on.",
+        "chain of 60 draws from 5000 training rows on; where the noise varies, rows "
+        f'count less that have more. {NORMAL_NOISE}: the same, `noise="normal"`.',
         f"{PAPER_CHAIN}: `BaNKRegressor.paper()`, 384 frequencies and 150 sweeps, cut where a fold "
         f"would take more than {HOUR_A_SET:.0f} s, an hour a data set.",
         seconds,

@@ -35,7 +35,9 @@ def one_thread():
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("key", ["rks", "mkl", "alac", "bank-paper", "boosting", "gp", "ridge"])
+@pytest.mark.parametrize(
+    "key", ["rks", "mkl", "alac", "bank-normal", "bank-paper", "boosting", "gp", "ridge"]
+)
 def test_each_beats_its_mean_or_is_linear(key: str) -> None:
     mean = RUN[key](FOLD, True, 1).mean
     assert mean.shape == (40,)
