@@ -91,7 +91,7 @@ def kind_of(arrow_type: Any) -> Kind:
         or types.is_decimal(arrow_type)
     ):
         return "number"
-    if str(arrow_type) in TEXT_TYPES:
+    if str(arrow_type) in TEXT_TYPES or types.is_time(arrow_type):
         return "text"
     return "date" if types.is_date(arrow_type) or types.is_timestamp(arrow_type) else "other"
 

@@ -1,9 +1,9 @@
 """How numbers and dates are written in a column of text: found once, remembered, applied again.
 
 Numbers may have a sign for percent or money, separators between thousands and negative ones in
-parentheses; dates may be ISO 8601, have the month by its English name, or be year, month and day in
-a stated order, years of two digits last. What a cell means is decided by its whole column; where
-the column leaves two readings open, it is refused.
+parentheses; times become hours; dates may be ISO 8601, have the month by its English name, or be
+year, month and day in a stated order, years of two digits last. What a cell means is decided by its
+whole column; where the column leaves two readings open, it is refused.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _CODES = (
 )
 _MONEY = (*"€$£¥", *_CODES.split())
 _ANY_MONEY = "|".join(map(re.escape, _MONEY))
+#: Units of times: hours and minutes, and seconds with them.
+_TIMES = (":", "::")
 _SPACES = " \u00a0\u202f\u2009'\u2019"
 #: Separator of thousands and decimal sign; a space stands for all of `_SPACES`.
 _CONVENTIONS = {"english": (",", "."), "european": (".", ","), "space": (" ", "."),
@@ -51,6 +53,7 @@ _SHAPE = re.compile(
     rf"(?P<body>[0-9.,][0-9.,{_SPACES}]*?)"
     rf"(?P<inner_end>\))?[ \u00a0\u202f]?(?P<right>%|{_ANY_MONEY})?(?P<close>\))?"
 )
+_TIME = re.compile(r"(?i)(\d{1,3}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?: ?([AP])M)?", re.ASCII)
 _DATE = re.compile(
     r"(?i)(\d{1,4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})"
     r"(?:,?[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AP])M)?)?"
@@ -78,7 +81,8 @@ class CellFormat:
     """How the cells of one column are written."""
 
     kind: Literal["number", "date"]
-    unit: str = ""  # stands beside each number: "", "%", or a sign or code of money
+    #: Stands beside each number: "", "%", or a sign or code of money; of times one of `_TIMES`.
+    unit: str = ""
     #: Thousands and decimals: "english" 1,234.5, "european" 1.234,5, "space" 1 234.5 or "space
     #: european" 1 234,5.
     convention: str = "english"
@@ -112,6 +116,8 @@ class CellFormat:
 
     def write(self, number: float) -> str:
         """Write a number in this way, for an example."""
+        if self.unit in _TIMES:
+            return f"{int(number)}:{round(number % 1.0 * 60.0):02d}" + ":00" * (self.unit == "::")
         swap = str.maketrans(",.", "".join(_CONVENTIONS[self.convention]))
         words = f"{abs(number):,}".translate(swap)
         sign = "-" if number < 0 else ""
@@ -122,8 +128,8 @@ class CellFormat:
     def words(self) -> str:
         """What a cell is expected to be, with an example."""
         if self.kind == "number":
-            value = 12.5 if self.unit == "%" else 1234.5
-            kind = "percent" if self.unit == "%" else "a number"
+            kinds = {"%": ("percent", 12.5), **dict.fromkeys(_TIMES, ("a time", 13.75))}
+            kind, value = kinds.get(self.unit, ("a number", 1234.5))
             return f"{kind} written as {quoted(self.write(value))}"
         zone = " with a time zone" if self.has_zone else ""
         return f"a date ({_ORDERS[self.order]}{zone})"
@@ -141,6 +147,8 @@ class CellFormat:
             return f"dates ({_ORDERS[self.order]}{years})"
         if self.unit == "%":
             return f"percent, read as numbers ({quoted(self.write(12.5))} is 12.5)"
+        if self.unit in _TIMES:
+            return f"times, read as hours ({quoted(self.write(13.75))} is 13.75)"
         more = f", '({self.write(1234.5)})' is -1234.5" if self.has_parentheses else ""
         return f"text read as numbers ({quoted(self.write(1234.5))} is 1234.5{more})"
 
@@ -161,7 +169,7 @@ class CellFormat:
         is_date = fields["kind"] == "date"
         if not (
             fields["kind"] in ("number", "date")
-            and fields["unit"] in (("",) if is_date else ("", "%", *_MONEY))
+            and fields["unit"] in (("",) if is_date else ("", "%", *_TIMES, *_MONEY))
             and fields["convention"] in (("english",) if is_date else tuple(_CONVENTIONS))
             and fields["order"] in (tuple(_ORDERS) if is_date else ("",))
             and isinstance(fields["has_zone"], bool)
@@ -196,7 +204,9 @@ class _Parts:
 
     @classmethod
     def of(cls, text: str) -> _Parts | None:
-        """Take a cell apart; None where it has not the shape of a number."""
+        """Take a cell apart; None where it has not the shape of a number or a time."""
+        if _TIME.fullmatch(text):
+            return cls(False, False, ":" * text.count(":"), text)
         found = _SHAPE.fullmatch(text)
         if found is None:
             return None
@@ -234,6 +244,8 @@ class _Parts:
 
     def value(self, convention: str) -> float | None:
         """Read the number by a convention; None where it is not written so."""
+        if self.unit in _TIMES:
+            return _hours(self.body)
         if not _BODIES[convention].fullmatch(self.body):
             return None
         thousands, decimal = _CONVENTIONS[convention]
@@ -242,6 +254,17 @@ class _Parts:
             digits = digits.replace(letter, "")
         value = float(digits.replace(decimal, "."))
         return -value if self.is_negative else value
+
+
+def _hours(text: str) -> float | None:
+    """Read a time of day, or a length of time, in hours; None where no clock has this hour."""
+    hours, minutes, seconds, half = _TIME.fullmatch(text).groups(default="")  # type: ignore[union-attr]
+    hour = int(hours)
+    if half:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (half in "pP")
+    return hour + int(minutes) / 60.0 + float(seconds or 0.0) / 3600.0
 
 
 def _body(convention: str) -> re.Pattern[str]:
@@ -325,6 +348,8 @@ class NumberFinder:
             open_ = [name for name in ("english", "european") if name not in self._wrong]
         best = max(_CONVENTIONS, key=lambda name: self._counts[name])
         unit = self._units.most_common(1)[0][0]
+        if unit in _TIMES and any(":" in cell for cell in self._strays):
+            return None  # such as scores of games
         if not open_ and 2 * self._counts[best] <= self._n_cells:
             return None
         if self._strays or not open_ or len(self._units) > 1:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 from typing import Any, Self
 
@@ -131,7 +131,7 @@ def _column_of_objects(
         return Column(name, _as_floats(cells), "boolean" if present else "number")
     if all(isinstance(cell, (numbers.Real, Decimal)) for cell in present) and not is_category:
         return Column(name, _as_floats(cells), "number")
-    plain = (str, numbers.Real, Decimal, date)
+    plain = (str, numbers.Real, Decimal, date, time)
     if not all(isinstance(cell, plain) for cell in present):
         kinds = np.empty(len(cells), dtype=object)
         kinds[:] = [None if cell is None else type(cell).__name__ for cell in cells]
@@ -197,8 +197,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     What `mercer fit` does to a file: numbers and true/false pass; text becomes a column a level
     (one for two levels; above 50 levels the frequency of the level); dates become year, month, day
-    of week, hour and days since the first, as far as they vary; text such as "$1,234.50" or "12 %"
-    becomes numbers where it can be read in one way only.
+    of week, hour and days since the first, as far as they vary; text such as "$1,234.50", "12 %" or
+    "13:45" (hours) becomes numbers where it can be read in one way only.
 
     Parameters
     ----------

@@ -46,6 +46,9 @@ def refused(*texts: str | None, dates: str = "auto") -> tuple[str, str]:
         (["1'234.50", "2"], [1234.5, 2]),
         (["(12)", "5"], [-12, 5]),
         (["¥1,200", "¥300"], [1200, 300]),
+        (["13:45", "0:06", "100:30"], [13.75, 0.1, 100.5]),
+        (["13:45:36", "00:00:01.8", "7:30:00"], [13.76, 0.0005, 7.5]),
+        (["12:30 am", "12:00PM", "1:45 pm"], [0.5, 12.0, 13.75]),
     ],
 )
 def test_numbers(texts: list[str], expected: list[float]) -> None:
@@ -68,6 +71,9 @@ def test_numbers(texts: list[str], expected: list[float]) -> None:
         ["1/31/2024 13:05 PM"],
         ["1.2.24", "1.2.10"],
         ["12%", "none", "some", "all"],
+        ["2:1", "3:0"],
+        ["25:24", "30:28", "31:75"],  # scores
+        ["13:60", "1300:15"],
         [None, None],
         [],
     ],
@@ -87,6 +93,9 @@ def test_words_stay_words(texts: list[str | None]) -> None:
         (["$5", "€6", "$7"], "€6", "different units"),
         (["5 CHF", "6 EUR", "7 CHF"], "6 EUR", "different units"),
         (["12%", "5", "13%"], "5", "different units"),
+        (["13:45", "7:30", "noon"], "noon", "'noon' is not a number, but '13:45' and most"),
+        (["59:59", "58:10", "1:00:05"], "1:00:05", "different units"),
+        (["13:45 pm", "1:45 pm", "2:45 pm"], "13:45 pm", "not written as most numbers"),
         (["1,234.5", "1.234,5", "2,000.5"], "1.234,5", "not written as most numbers"),
         (["12,34,567", "1,000.5", "2,000.5"], "12,34,567", "not written as most numbers"),
     ],
@@ -230,6 +239,11 @@ def test_new_cells_are_read_as_in_training_or_refused() -> None:
     for text in ("1.234", "$1.234", "€1,234.5", "n.d."):
         with pytest.raises(ValueError, match=r"is not a number written as '€1\.234,5'; correct"):
             euros.read(text)
+    times = CellFormat("number", "::")
+    assert times.read("7:30:00") == 7.5
+    for text in ("7:30", "7.5", "7:30:00 XM"):
+        with pytest.raises(ValueError, match="is not a time written as '13:45:00'; correct"):
+            times.read(text)
     for order in ("iso", "named", "month"):
         with pytest.raises(ValueError, match="is not a date"):
             CellFormat("date", order=order).read("31/12/2024")
@@ -248,6 +262,7 @@ def test_new_cells_are_read_as_in_training_or_refused() -> None:
         {"kind": "date"},
         {"unit": "kg"},
         {"unit": "$€"},
+        {"unit": ":::"},
         {"unit": None},
         {"convention": "roman"},
         {"convention": {}},

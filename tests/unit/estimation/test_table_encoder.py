@@ -29,6 +29,7 @@ from mercer.posterior.container import read_container, write_container
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
 
 N = 60
 RNG = np.random.default_rng(2)
@@ -390,6 +391,24 @@ def test_numbers_among_objects(cells: Any, values: list[float]) -> None:
     column = frame_of(pd.DataFrame({"x": pd.Series(cells, dtype=object)})).columns[0]
     np.testing.assert_array_equal(column.values, values)
     assert column.kind == ("boolean" if isinstance(cells[0], np.bool_) else "number")
+
+
+def test_times_of_day_are_hours_wherever_they_stand(tmp_path: Path) -> None:
+    times = [datetime.time(8, 30), datetime.time(0, 0, 36), None, datetime.time(23, 59, 60 - 1)]
+    column = pa.array(times, pa.time64("us"))
+    tables = {
+        "pandas": pd.DataFrame({"t": times}),
+        "polars": pl.DataFrame({"t": times}),
+        "pyarrow": pa.table({"t": column}),
+    }
+    wanted = [[8.5], [0.01], [8.5], [24.0 - 1.0 / 3600.0]]
+    for table in tables.values():
+        encoder = TableEncoder(missing="impute").fit(table)
+        assert any("times, read as hours ('13:45:00' is 13.75)" in note for note in encoder.notes_)
+        np.testing.assert_allclose(encoder.transform(table), wanted, rtol=1e-12)
+    pa.parquet.write_table(pa.table({"t": column, "y": [1, 2, 3, 4]}), tmp_path / "t.parquet")
+    from_file = read_frame(tmp_path / "t.parquet").columns[0].values.tolist()
+    assert from_file == ["08:30:00.000000", "00:00:36.000000", None, "23:59:59.000000"]
 
 
 @pytest.mark.parametrize("unit", ["ns", "us", "s"])
