@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.files import listing, nearest, printable, quoted
-from mercer.data.formats import CellFormat, Dates, FormatError, find_format
+from mercer.data.formats import CellFormat, Dates, FormatError, find_format, odd_one_out
 from mercer.data.frame import (
     MISSING,
     Column,
@@ -165,6 +165,8 @@ class ColumnCode:
                 how = f" (more than {MAX_LEVELS}), encoded by their frequency in training"
             if sum(len(level.split()) for level in self.levels) >= _SENTENCE * len(self.levels):
                 how += "; free text is not read, only told apart: better left out"
+            if (odd := odd_one_out(self.levels)) is not None:
+                how += f"; most are numbers in {odd[0]}, but {quoted(odd[1])} is not"
             return f"{column}: {len(self.levels)} levels of text{how}"
         if self.kind == "date":
             assert self.written is not None

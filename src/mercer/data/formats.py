@@ -1,9 +1,10 @@
 """How numbers and dates are written in a column of text: found once, remembered, applied again.
 
-Numbers may have a sign for percent or money, separators between thousands and negative ones in
-parentheses; times become hours; dates may be ISO 8601, have the month by its English name, or be
-year, month and day in a stated order, years of two digits last. What a cell means is decided by its
-whole column; where the column leaves two readings open, it is refused.
+Numbers may have a sign for percent or money, or a unit that is the same in all cells, separators
+between thousands and negative ones in parentheses; times become hours; dates may be ISO 8601, have
+the month by its English name, or be year, month and day in a stated order, years of two digits
+last. What a cell means is decided by its whole column; where the column leaves two readings open,
+it is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, NoReturn
 
@@ -54,6 +55,11 @@ _SHAPE = re.compile(
     rf"(?P<inner_end>\))?[ \u00a0\u202f]?(?P<right>%|{_ANY_MONEY})?(?P<close>\))?"
 )
 _TIME = re.compile(r"(?i)(\d{1,3}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?(?: ?([AP])M)?", re.ASCII)
+#: A number and the unit it was measured in; one capital letter close to it is part of a name.
+_MEASURE = re.compile(
+    rf"(?P<number>[-+\u2212]?[0-9.,][0-9.,{_SPACES}]*?)"
+    r"(?:[ \u00a0\u202f](?=\w)|(?![A-Z]\Z))(?P<unit>\u00b0?[^\W\d_](?:[^\W\d_]|/){0,15})"
+)
 _DATE = re.compile(
     r"(?i)(\d{1,4})([/.-])(\d{1,2})\2(\d{4}|\d{1,2})"
     r"(?:,?[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?: ?([AP])M)?)?"
@@ -81,7 +87,8 @@ class CellFormat:
     """How the cells of one column are written."""
 
     kind: Literal["number", "date"]
-    #: Stands beside each number: "", "%", or a sign or code of money; of times one of `_TIMES`.
+    #: Stands beside each number: "", "%", a sign or code of money, or a unit of measurement; of
+    #: times one of `_TIMES`.
     unit: str = ""
     #: Thousands and decimals: "english" 1,234.5, "european" 1.234,5, "space" 1 234.5 or "space
     #: european" 1 234,5.
@@ -120,6 +127,8 @@ class CellFormat:
             return f"{int(number)}:{round(number % 1.0 * 60.0):02d}" + ":00" * (self.unit == "::")
         swap = str.maketrans(",.", "".join(_CONVENTIONS[self.convention]))
         words = f"{abs(number):,}".translate(swap)
+        if _is_measure(self.unit):
+            return f"{words} {self.unit}"
         sign = "-" if number < 0 else ""
         unit = f"{self.unit} " if len(self.unit) > 1 else self.unit
         return f"{sign}{words}%" if unit == "%" else f"{sign}{unit}{words}"
@@ -169,7 +178,10 @@ class CellFormat:
         is_date = fields["kind"] == "date"
         if not (
             fields["kind"] in ("number", "date")
-            and fields["unit"] in (("",) if is_date else ("", "%", *_TIMES, *_MONEY))
+            and (
+                fields["unit"] in (("",) if is_date else ("", "%", *_TIMES, *_MONEY))
+                or (not is_date and _is_measure(fields["unit"]))
+            )
             and fields["convention"] in (("english",) if is_date else tuple(_CONVENTIONS))
             and fields["order"] in (tuple(_ORDERS) if is_date else ("",))
             and isinstance(fields["has_zone"], bool)
@@ -180,6 +192,8 @@ class CellFormat:
         return cls(**fields)
 
     def _number(self, text: str) -> float | None:
+        if _is_measure(self.unit) and _unit_of(text) == self.unit:
+            return replace(self, unit="")._number(_MEASURE.fullmatch(text)["number"])  # type: ignore[index]
         parts = _Parts.of(text)
         return None if parts is None or parts.unit != self.unit else parts.value(self.convention)
 
@@ -403,9 +417,45 @@ class NumberFinder:
 
 def find_number_format(texts: Iterable[str | None]) -> CellFormat | None:
     """Say how the numbers of a column are written; see `NumberFinder.find`."""
-    finder = NumberFinder()
-    finder.add(texts)
-    return finder.find()
+    finder, counts = NumberFinder(), Counter(text for text in texts if text is not None)
+    units = set(map(_unit_of, counts))
+    unit = units.pop() if len(units) == 1 else None
+    if unit is None:
+        finder.add(counts.elements())
+        return finder.find()
+    numbers = {_MEASURE.fullmatch(cell)["number"]: cell for cell in counts}  # type: ignore[index]
+    finder.add(numbers)
+    try:
+        found = finder.find()
+    except FormatError as error:
+        raise FormatError(numbers[error.cell], str(error)) from None
+    may_be = [CellFormat("number", convention=name) for name in ("english", "space")]
+    for each in may_be if found is None else [found]:
+        if all(each._number(number) is not None for number in numbers):
+            return replace(each, unit=unit)
+    return None
+
+
+def odd_one_out(cells: Sequence[str]) -> tuple[str, str] | None:
+    """Name the unit of measurement of most cells, and a cell that keeps them from being numbers."""
+    unit, n = Counter(map(_unit_of, cells)).most_common(1)[0]
+    if unit is None or 2 * n <= len(cells) or n == len(cells):
+        return None
+    return unit, next(cell for cell in cells if _unit_of(cell) != unit)
+
+
+def _is_measure(unit: str) -> bool:
+    """Whether a unit is one of measurement, as `_unit_of` names it."""
+    return _unit_of(f"1 {unit}") == unit
+
+
+def _unit_of(text: str) -> str | None:
+    """Name the unit that a number was measured in, in the singular; None where there is none."""
+    found = _MEASURE.fullmatch(text)
+    if found is None or found["unit"] in _MONEY:
+        return None
+    unit = found["unit"]
+    return unit[:-1] if len(unit) > 2 and unit.endswith("s") else unit
 
 
 def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellFormat | None:

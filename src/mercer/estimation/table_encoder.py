@@ -197,8 +197,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     What `mercer fit` does to a file: numbers and true/false pass; text becomes a column a level
     (one for two levels; above 50 levels the frequency of the level); dates become year, month, day
-    of week, hour and days since the first, as far as they vary; text such as "$1,234.50", "12 %" or
-    "13:45" (hours) becomes numbers where it can be read in one way only.
+    of week, hour and days since the first, as far as they vary; text such as "$1,234.50", "12 %",
+    "70 kg" or "13:45" (hours) becomes numbers where it can be read in one way only.
 
     Parameters
     ----------

@@ -50,6 +50,16 @@ def test_many_levels_and_free_text_are_said() -> None:
         assert str(free.note()).endswith("free text is not read, only told apart: better left out")
 
 
+def test_what_keeps_numbers_with_a_unit_from_being_read_is_said() -> None:
+    cells = [f"{k}.5 kmpl" for k in range(60)]
+    odd = str(fit_code(texts(*cells, "17.3 km/kg"), has_fill=False).note())
+    assert odd.endswith("in training; most are numbers in kmpl, but '17.3 km/kg' is not")
+    mixed = str(fit_code(texts(*cells, *(f"{k} km/kg" for k in range(61))), has_fill=False).note())
+    assert "km/kg, but '0.5 kmpl' is not" in mixed
+    even = str(fit_code(texts(*cells, *(f"{k} km/kg" for k in range(60))), has_fill=False).note())
+    assert even.endswith("encoded by their frequency in training")
+
+
 def test_what_takes_the_place_of_a_missing_value() -> None:
     assert fit_code(texts("a", "b", "b", None), has_fill=True).fill == "b"
     number = Column("x", np.array([1.0, 5.0, np.nan, 2.0]), "number")

@@ -46,6 +46,14 @@ def refused(*texts: str | None, dates: str = "auto") -> tuple[str, str]:
         (["1'234.50", "2"], [1234.5, 2]),
         (["(12)", "5"], [-12, 5]),
         (["¥1,200", "¥300"], [1200, 300]),
+        (["1248 CC", "998 CC"], [1248, 998]),
+        (["23.4kmpl", "-18 kmpl"], [23.4, -18]),
+        (["1 day", "8 days"], [1, 8]),
+        (["21 °C", "3 °C"], [21, 3]),
+        (["12 km/h", "7\u00a0km/h", "12 km/h"], [12, 7, 12]),
+        (["1.234,5 m²", "2 m²"], [1234.5, 2]),
+        (["1 234 kg", "5 678 kg"], [1234, 5678]),
+        (["12 A", "9 A"], [12, 9]),
         (["13:45", "0:06", "100:30"], [13.75, 0.1, 100.5]),
         (["13:45:36", "00:00:01.8", "7:30:00"], [13.76, 0.0005, 7.5]),
         (["12:30 am", "12:00PM", "1:45 pm"], [0.5, 12.0, 13.75]),
@@ -74,6 +82,13 @@ def test_numbers(texts: list[str], expected: list[float]) -> None:
         ["2:1", "3:0"],
         ["25:24", "30:28", "31:75"],  # scores
         ["13:60", "1300:15"],
+        ["2 BHK", "4 Bedroom"],
+        ["12 kg", "5 lb", "7 kg"],
+        ["74 bhp", "null bhp", "81 bhp"],
+        ["12A", "13A"],  # of a name
+        [". km", ".. km"],
+        ["1.5.2 v", "2.1 v"],
+        ["5 kilograms per litre", "6 kilograms per litre"],
         [None, None],
         [],
     ],
@@ -93,6 +108,7 @@ def test_words_stay_words(texts: list[str | None]) -> None:
         (["$5", "€6", "$7"], "€6", "different units"),
         (["5 CHF", "6 EUR", "7 CHF"], "6 EUR", "different units"),
         (["12%", "5", "13%"], "5", "different units"),
+        (["5 kg", "1,234 kg", "5678 kg"], "1,234 kg", "may be 1234 or 1.234"),
         (["13:45", "7:30", "noon"], "noon", "'noon' is not a number, but '13:45' and most"),
         (["59:59", "58:10", "1:00:05"], "1:00:05", "different units"),
         (["13:45 pm", "1:45 pm", "2:45 pm"], "13:45 pm", "not written as most numbers"),
@@ -239,6 +255,11 @@ def test_new_cells_are_read_as_in_training_or_refused() -> None:
     for text in ("1.234", "$1.234", "€1,234.5", "n.d."):
         with pytest.raises(ValueError, match=r"is not a number written as '€1\.234,5'; correct"):
             euros.read(text)
+    weights = CellFormat("number", "kg")
+    assert weights.read("1,234 kgs") == weights.read("1234kg") == 1234.0
+    for text in ("70", "5 lb", "kg", "70 kg net"):
+        with pytest.raises(ValueError, match=r"is not a number written as '1,234\.5 kg'; correct"):
+            weights.read(text)
     times = CellFormat("number", "::")
     assert times.read("7:30:00") == 7.5
     for text in ("7:30", "7.5", "7:30:00 XM"):
@@ -260,7 +281,9 @@ def test_new_cells_are_read_as_in_training_or_refused() -> None:
         {"kind": "pickle"},
         {"kind": []},
         {"kind": "date"},
-        {"unit": "kg"},
+        {"unit": "kg 5"},
+        {"unit": "days"},  # "day" is what it is called
+        {"kind": "date", "order": "iso", "unit": "kg"},
         {"unit": "$€"},
         {"unit": ":::"},
         {"unit": None},
