@@ -37,6 +37,27 @@ def test_noise_that_varies_is_fitted_scored_and_predicted(run, tmp_path: Path) -
     assert np.median(np.array(width)[x > 0.5]) > 3.0 * np.median(np.array(width)[x < -0.5])
 
 
+@pytest.mark.parametrize("noise", ["auto", "heteroscedastic"])
+def test_the_mean_alone_is_proposed_where_its_errors_are_behind(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: str
+) -> None:
+    """Of noise that varies rows count less that have more; who asked for it knows."""
+    from mercer.cli import saving
+
+    rng, table = np.random.default_rng(0), tmp_path / "t.csv"
+    x = rng.uniform(-2.0, 2.0, 200)
+    y = x + np.where(x > 0.0, 1.0, 0.1) * rng.standard_normal(200)
+    pd.DataFrame({"x": x, "y": y}).to_csv(table, index=False)
+    own = [f"noise={noise}" if word.startswith("noise=") else word for word in NOISE]
+    monkeypatch.setattr(saving, "standing", lambda evaluation: ("behind", None))
+    split = ("--test-size", "0.3", "--no-refit", "--report", tmp_path / "r.html")
+    code, said, err = run("fit", table, "--target", "y", *split, *own)
+    assert code == 0, err
+    for text in (said, html.unescape((tmp_path / "r.html").read_text())):
+        words = "rows count less that have more of it: for the least squared error alone"
+        assert (words in text) == ("--set noise=normal" in text) == (noise == "auto")
+
+
 def prices(path: Path, *, power: float) -> Path:
     """Prices with noise in proportion to them (1), or alike everywhere (0)."""
     rng = np.random.default_rng(3)
