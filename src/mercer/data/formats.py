@@ -192,8 +192,9 @@ class CellFormat:
         return cls(**fields)
 
     def _number(self, text: str) -> float | None:
-        if _is_measure(self.unit) and _unit_of(text) == self.unit:
-            return replace(self, unit="")._number(_MEASURE.fullmatch(text)["number"])  # type: ignore[index]
+        number, unit = _measured(text)
+        if unit == self.unit:
+            return replace(self, unit="")._number(number)
         parts = _Parts.of(text)
         return None if parts is None or parts.unit != self.unit else parts.value(self.convention)
 
@@ -418,12 +419,12 @@ class NumberFinder:
 def find_number_format(texts: Iterable[str | None]) -> CellFormat | None:
     """Say how the numbers of a column are written; see `NumberFinder.find`."""
     finder, counts = NumberFinder(), Counter(text for text in texts if text is not None)
-    units = set(map(_unit_of, counts))
+    units = {_measured(cell)[1] for cell in counts}
     unit = units.pop() if len(units) == 1 else None
     if unit is None:
         finder.add(counts.elements())
         return finder.find()
-    numbers = {_MEASURE.fullmatch(cell)["number"]: cell for cell in counts}  # type: ignore[index]
+    numbers = {_measured(cell)[0]: cell for cell in counts}
     finder.add(numbers)
     try:
         found = finder.find()
@@ -438,24 +439,28 @@ def find_number_format(texts: Iterable[str | None]) -> CellFormat | None:
 
 def odd_one_out(cells: Sequence[str]) -> tuple[str, str] | None:
     """Name the unit of measurement of most cells, and a cell that keeps them from being numbers."""
-    unit, n = Counter(map(_unit_of, cells)).most_common(1)[0]
+    units = [_measured(cell)[1] for cell in cells]
+    unit, n = Counter(units).most_common(1)[0]
     if unit is None or 2 * n <= len(cells) or n == len(cells):
         return None
-    return unit, next(cell for cell in cells if _unit_of(cell) != unit)
+    return unit, next(cell for cell, other in zip(cells, units, strict=True) if other != unit)
 
 
 def _is_measure(unit: str) -> bool:
-    """Whether a unit is one of measurement, as `_unit_of` names it."""
-    return _unit_of(f"1 {unit}") == unit
+    """Whether a unit is one of measurement, as `_measured` names it."""
+    return _measured(f"1 {unit}")[1] == unit
 
 
-def _unit_of(text: str) -> str | None:
-    """Name the unit that a number was measured in, in the singular; None where there is none."""
+def _measured(text: str) -> tuple[str, str | None]:
+    """Take a cell apart: a number, and the unit it was measured in, in the singular.
+
+    The unit of other cells, and of money, is None.
+    """
     found = _MEASURE.fullmatch(text)
     if found is None or found["unit"] in _MONEY:
-        return None
+        return text, None
     unit = found["unit"]
-    return unit[:-1] if len(unit) > 2 and unit.endswith("s") else unit
+    return found["number"], unit[:-1] if len(unit) > 2 and unit.endswith("s") else unit
 
 
 def find_format(texts: Iterable[str | None], dates: Dates = "auto") -> CellFormat | None:
