@@ -277,22 +277,26 @@ _RAREST = 1e-12  # probability of a target that counts as no farther off
 
 _VARYING_NOISES = {VARYING, "negative_binomial"}
 _MEANS_ALONE = (
-    "Where noise varies, rows count less that have more of it: for the least squared error alone"
+    "Rows with more noise, or with far targets, count less here: for the least squared error alone"
 )
 
 
 def _noise_beside(evaluation: AnyEvaluation, estimator: Any) -> tuple[str, str] | None:
     """Say which noise held-out targets suggest: see below.
 
-    Where the model found one that varies, the normal one, if a baseline has smaller errors.
+    Where the model found one that varies or has heavy tails, the normal one, if a baseline has
+    smaller errors.
     """
     members = (estimator, *getattr(estimator, "members_", {}).values())
     noises = {noise_of(one) for one in members}
     if isinstance(evaluation, Evaluation):
         return None
+    if getattr(estimator, "noise", None) == "auto" and noise_of(estimator) in (VARYING, STUDENT):
+        place = standing(evaluation)
+        if place is not None and place[0] == "behind":
+            return "normal", _MEANS_ALONE
     if _VARYING_NOISES & noises:
-        place = standing(evaluation) if getattr(estimator, "noise", None) == "auto" else None
-        return ("normal", _MEANS_ALONE) if place is not None and place[0] == "behind" else None
+        return None
     found = _suiting_noise(evaluation.rows)
     if found is None and hasattr(estimator, "n_inducing"):  # BaNK has found out by itself
         found = _tails(evaluation.rows)

@@ -37,16 +37,18 @@ def test_noise_that_varies_is_fitted_scored_and_predicted(run, tmp_path: Path) -
     assert np.median(np.array(width)[x > 0.5]) > 3.0 * np.median(np.array(width)[x < -0.5])
 
 
+@pytest.mark.parametrize("df", [1e6, 2.2])
 @pytest.mark.parametrize("noise", ["auto", "heteroscedastic"])
 def test_the_mean_alone_is_proposed_where_its_errors_are_behind(
-    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: str
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: str, df: float
 ) -> None:
-    """Of noise that varies rows count less that have more; who asked for it knows."""
+    """Of noise that varies, or has heavy tails (2.2), if it was not asked for."""
     from mercer.cli import saving
 
     rng, table = np.random.default_rng(0), tmp_path / "t.csv"
     x = rng.uniform(-2.0, 2.0, 200)
-    y = x + np.where(x > 0.0, 1.0, 0.1) * rng.standard_normal(200)
+    std = np.where((x > 0.0) | (df < 3.0), 1.0, 0.1)
+    y = x + std * rng.standard_t(df, 200)
     pd.DataFrame({"x": x, "y": y}).to_csv(table, index=False)
     own = [f"noise={noise}" if word.startswith("noise=") else word for word in NOISE]
     monkeypatch.setattr(saving, "standing", lambda evaluation: ("behind", None))
@@ -54,7 +56,7 @@ def test_the_mean_alone_is_proposed_where_its_errors_are_behind(
     code, said, err = run("fit", table, "--target", "y", *split, *own)
     assert code == 0, err
     for text in (said, html.unescape((tmp_path / "r.html").read_text())):
-        words = "rows count less that have more of it: for the least squared error alone"
+        words = "with far targets, count less here: for the least squared error alone"
         assert (words in text) == ("--set noise=normal" in text) == (noise == "auto")
 
 
