@@ -154,8 +154,7 @@ def next_steps(
     longer = _longer(words, known, estimator)
     if longer is not None:
         steps.append(longer)
-    place = None if evaluation is None else standing(evaluation)
-    if place is not None and place[0] == "behind":
+    if evaluation is not None and _is_behind(evaluation):
         why = "A baseline is ahead: to see whether another model is as good"
         steps.append(_step(why, ["mercer", "compare", table, *end]))
     if evaluation is not None:
@@ -171,6 +170,12 @@ def next_steps(
         why = f"With rows that have no {what} yet: to choose those whose {what} would teach most"
         steps.append(_step(why, ["mercer", "query", str(saved), "POOL.csv", "-n", "10", *output]))
     return tuple(steps)
+
+
+def _is_behind(evaluation: AnyEvaluation) -> bool:
+    """Whether a baseline has smaller errors, hardly by chance."""
+    place = standing(evaluation)
+    return place is not None and place[0] == "behind"
 
 
 def surprise_steps(
@@ -291,10 +296,9 @@ def _noise_beside(evaluation: AnyEvaluation, estimator: Any) -> tuple[str, str] 
     noises = {noise_of(one) for one in members}
     if isinstance(evaluation, Evaluation):
         return None
-    if getattr(estimator, "noise", None) == "auto" and noise_of(estimator) in (VARYING, STUDENT):
-        place = standing(evaluation)
-        if place is not None and place[0] == "behind":
-            return "normal", _MEANS_ALONE
+    is_chosen = getattr(estimator, "noise", None) == "auto"
+    if is_chosen and noise_of(estimator) in (VARYING, STUDENT) and _is_behind(evaluation):
+        return "normal", _MEANS_ALONE
     if _VARYING_NOISES & noises:
         return None
     found = _suiting_noise(evaluation.rows)

@@ -175,13 +175,11 @@ class CellFormat:
         texts = [fields[name] for name in ("kind", "unit", "convention", "order")]
         if not all(isinstance(text, str) for text in texts):
             raise ModelFileError("inconsistent encoding: a format has fields of the wrong type")
-        is_date = fields["kind"] == "date"
+        is_date, unit = fields["kind"] == "date", fields["unit"]
+        is_known = unit in ("", "%", *_TIMES, *_MONEY) or _is_measure(unit)
         if not (
             fields["kind"] in ("number", "date")
-            and (
-                fields["unit"] in (("",) if is_date else ("", "%", *_TIMES, *_MONEY))
-                or (not is_date and _is_measure(fields["unit"]))
-            )
+            and (unit == "" if is_date else is_known)
             and fields["convention"] in (("english",) if is_date else tuple(_CONVENTIONS))
             and fields["order"] in (tuple(_ORDERS) if is_date else ("",))
             and isinstance(fields["has_zone"], bool)
@@ -418,13 +416,14 @@ class NumberFinder:
 
 def find_number_format(texts: Iterable[str | None]) -> CellFormat | None:
     """Say how the numbers of a column are written; see `NumberFinder.find`."""
-    finder, counts = NumberFinder(), Counter(text for text in texts if text is not None)
-    units = {_measured(cell)[1] for cell in counts}
+    finder, cells = NumberFinder(), [text for text in texts if text is not None]
+    parts = {cell: _measured(cell) for cell in dict.fromkeys(cells)}
+    units = {unit for _, unit in parts.values()}
     unit = units.pop() if len(units) == 1 else None
     if unit is None:
-        finder.add(counts.elements())
+        finder.add(cells)
         return finder.find()
-    numbers = {_measured(cell)[0]: cell for cell in counts}
+    numbers = {number: cell for cell, (number, _) in parts.items()}
     finder.add(numbers)
     try:
         found = finder.find()
